@@ -1,0 +1,171 @@
+package broker
+
+import (
+	"slices"
+	"time"
+
+	"quotabroker/wire"
+)
+
+// classStats counts what happened in one class. Counters only rise; what was
+// given back is a counter of its own.
+type classStats struct {
+	asks, grants                   uint64
+	grantedTokens, refunded, extra uint64
+	abandoned, expired, cancelled  uint64
+	vanished                       uint64 // tickets that nobody came back for
+	defers, refusals               [wire.NumCauses]uint64
+	waits                          histogram
+	recent                         [2]histogram // this period and the one before, for the percentiles
+	period                         int64
+}
+
+func (s *classStats) granted(waited time.Duration, c *wire.Cost) {
+	s.grants++
+	s.grantedTokens += uint64(c.Tokens)
+	s.waits.add(waited)
+	s.recent[0].add(waited)
+}
+
+func (s *classStats) corrected(less, more int64) {
+	s.refunded += uint64(less)
+	s.extra += uint64(more)
+}
+
+// percentilePeriod is how long a wait counts in the percentiles, once to twice.
+const percentilePeriod = 5 * time.Minute
+
+func (s *classStats) turn(now time.Duration) {
+	if p := int64(now / percentilePeriod); p != s.period {
+		if p == s.period+1 {
+			s.recent[1] = s.recent[0]
+		} else {
+			s.recent[1] = histogram{}
+		}
+		s.recent[0] = histogram{}
+		s.period = p
+	}
+}
+
+// waitBounds are the upper bounds of the wait histogram.
+var waitBounds = [...]time.Duration{
+	0, 1e6, 2e6, 5e6, 10e6, 20e6, 50e6, 100e6, 200e6, 500e6,
+	1e9, 2e9, 5e9, 10e9, 20e9, 30e9, 60e9, 120e9, 300e9, 600e9, 1800e9, 3600e9,
+}
+
+// histogram counts waits by bound; a wait counts where it first fits.
+type histogram struct {
+	counts [len(waitBounds) + 1]uint64
+	sum    time.Duration
+}
+
+func (h *histogram) add(d time.Duration) {
+	i := 0
+	for i < len(waitBounds) && d > waitBounds[i] {
+		i++
+	}
+	h.counts[i]++
+	h.sum += d
+}
+
+// quantile returns an upper bound of the q-quantile, q in per cent, over h and o.
+func (h *histogram) quantile(o *histogram, q uint64) time.Duration {
+	var total uint64
+	for i := range h.counts {
+		total += h.counts[i] + o.counts[i]
+	}
+	var seen uint64
+	for i := range h.counts {
+		if seen += h.counts[i] + o.counts[i]; total > 0 && seen*100 >= total*q {
+			return waitBounds[min(i, len(waitBounds)-1)]
+		}
+	}
+	return 0
+}
+
+// wire returns the cumulative form.
+func (h *histogram) wire() wire.Histogram {
+	out := wire.Histogram{
+		BoundsMS: make([]int64, len(waitBounds)), Counts: make([]uint64, len(waitBounds)), SumMS: uint64(h.sum.Milliseconds()),
+	}
+	for i, c := range h.counts {
+		out.Count += c
+		if i < len(waitBounds) {
+			out.BoundsMS[i], out.Counts[i] = waitBounds[i].Milliseconds(), out.Count
+		}
+	}
+	return out
+}
+
+// topTenants finds the tenants that use most, in bounded memory: the counters of
+// the space-saving algorithm (Metwally and others, 2005), which never
+// under-estimate a tenant they hold and miss none above 1/topSize of the total.
+// They halve every minute.
+type topTenants struct {
+	rows   [topSize]topRow
+	used   int
+	minute int64
+}
+
+type topRow struct {
+	key    tenantKey
+	class  int32
+	tokens int64
+}
+
+const (
+	topSize  = 64
+	topShown = 20
+)
+
+func (t *topTenants) add(key tenantKey, class int32, tokens int64) {
+	least := 0
+	for i := range t.rows[:t.used] {
+		if t.rows[i].key == key {
+			t.rows[i].tokens += tokens
+			return
+		}
+		if t.rows[i].tokens < t.rows[least].tokens {
+			least = i
+		}
+	}
+	if t.used < topSize {
+		t.rows[t.used] = topRow{key, class, tokens}
+		t.used++
+		return
+	}
+	t.rows[least] = topRow{key, class, t.rows[least].tokens + tokens}
+}
+
+func (t *topTenants) turn(now time.Duration) {
+	m := int64(now / time.Minute)
+	if m == t.minute {
+		return
+	}
+	halvings := min(m-t.minute, 62)
+	t.minute = m
+	kept := t.rows[:0]
+	for _, r := range t.rows[:t.used] {
+		if r.tokens >>= halvings; r.tokens > 0 {
+			kept = append(kept, r)
+		}
+	}
+	t.used = len(kept)
+	clear(t.rows[t.used:])
+}
+
+func (t *topTenants) largest() []topRow {
+	rows := slices.Clone(t.rows[:t.used])
+	slices.SortFunc(rows, func(a, b topRow) int {
+		switch {
+		case a.tokens != b.tokens:
+			return int(max(min(b.tokens-a.tokens, 1), -1))
+		case a.key.name < b.key.name:
+			return -1
+		case a.key.name > b.key.name:
+			return 1
+		}
+		return int(a.key.source - b.key.source)
+	})
+	return rows[:min(len(rows), topShown)]
+}

@@ -1,0 +1,176 @@
+package classes
+
+import "time"
+
+// wait returns how long from now until the job may go on limit l: it looks ahead
+// along the moments at which charges leave the window, with what the classes that
+// go first are expected to charge until then. Alone in the pool it is exact.
+func (r *Rule) wait(l *limit, a *Ask, o *order, fails bool) time.Duration {
+	if l.ring == nil {
+		return r.waitForLease(l, a, o)
+	}
+	c, m := a.Class, l.Metric
+	ahead := a.Ahead[m]
+	n := ahead + a.Cost[m]
+	f := forecast{l: l}
+	f.start(c, n)
+	p := &l.class[c]
+	pace := p.tolerance > 0 && !a.Due
+	forgiven := l.forgiven(p)
+	last := l.ring.Buckets() + 1
+	for j := 0; j <= last; j++ {
+		t := time.Duration(0)
+		if j > 0 {
+			for e, leaving := range l.ring.Leaving(j) {
+				f.used[e] -= leaving
+				f.total -= leaving
+			}
+			t = l.ring.Boundary(j) - r.now
+		} else if fails {
+			continue
+		}
+		if l.quota-f.total-n < 0 {
+			continue // even without the others
+		}
+		f.at(t)
+		if j > 0 && !r.fitsThen(l, c, n, &f, o) {
+			continue
+		}
+		if !pace || f.used[c]+n <= p.share {
+			return max(t, 1)
+		}
+		need := l.line.Level() + f.come + ahead - forgiven
+		level := max(t, l.line.Leaks(need, l.quota-l.unmet, l.window))
+		if level == t || j == last || level < l.ring.Boundary(j+1)-r.now {
+			return max(level, 1)
+		}
+	}
+	return r.beyond(l, c, n, ahead, pace, forgiven)
+}
+
+// forecast is what one limit is expected to hold at a later time.
+type forecast struct {
+	l      *limit
+	used   [MaxClasses]int64 // without what is still to come
+	total  int64
+	counts [MaxClasses]bool // classes that go before the asking one
+	come   int64            // expected charges of those classes until then
+	more   [MaxClasses]int64
+}
+
+// start takes the limit as it is now. Expected charges count only for classes
+// that go before c: those within their floor, and where c would leave its own,
+// those at a lower level.
+func (f *forecast) start(c int, n int64) {
+	l := f.l
+	copy(f.used[:], l.used)
+	f.total = l.total()
+	stays := l.used[c]+n <= l.class[c].floor
+	for e := range l.class {
+		u, p := l.used[e], &l.class[e]
+		f.counts[e] = e != c && (u <= p.floor ||
+			!stays && !lessRatio(l.used[c]+n, l.class[c].share, u, p.share))
+	}
+}
+
+func (f *forecast) at(t time.Duration) {
+	f.come = 0
+	for e := range f.l.class {
+		if f.counts[e] {
+			f.more[e] = f.l.class[e].rate.Over(t, forecastTau)
+			f.come += f.more[e]
+		}
+	}
+}
+
+// fitsThen is fits at a later time. It is more careful in two ways, because a
+// promise must hold against classes that ask meanwhile: within its floor the job
+// lets every class below its own go first, and above it the level counts that the
+// class would reach.
+func (r *Rule) fitsThen(l *limit, c int, n int64, f *forecast, o *order) bool {
+	free := l.quota - f.total - f.come - n
+	if free < 0 {
+		return false
+	}
+	reached, mine := f.used[c]+n, &l.class[c]
+	within := reached <= mine.floor
+	for e := range l.class {
+		if e == c {
+			continue
+		}
+		p, d, bit := &l.class[e], &r.demand[e], uint32(1)<<e
+		u, q := f.used[e]+f.more[e], d.Queued[l.Metric]
+		var hold int64
+		switch {
+		case within:
+			if hold = p.m(); d.Count > 0 {
+				hold = max(hold, min(p.floor, u+q))
+			}
+		default:
+			owed := int64(0)
+			if o.below&bit != 0 || len(r.limits) == 1 {
+				owed = q
+			}
+			hold = p.protected(u, owed)
+			if d.Count == 0 {
+				break
+			}
+			if o.aged&bit != 0 {
+				hold = max(hold, u+d.Head[l.Metric])
+			} else if lessRatio(u, p.share, reached, mine.share) {
+				level := mulDiv(reached, p.share, mine.share)
+				if d.Head[l.Metric] <= p.bounded {
+					level = max(level, u+d.Head[l.Metric])
+				}
+				hold = max(hold, min(level, u+q))
+			}
+		}
+		if hold > u {
+			if free -= hold - u; free < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// beyond estimates a wait of more than a window, from the rate at which class c
+// is served while the others take what is theirs.
+func (r *Rule) beyond(l *limit, c int, n, ahead int64, pace bool, forgiven int64) time.Duration {
+	mine := &l.class[c]
+	served := l.quota
+	for e := range l.class {
+		if e == c {
+			continue
+		}
+		p, d := &l.class[e], &r.demand[e]
+		u, q := l.used[e], d.Queued[l.Metric]
+		takes := max(p.protected(u, q), u)
+		if d.Count > 0 {
+			takes = max(takes, min(u+q, mulDiv(l.used[c], p.share, mine.share)))
+		}
+		served -= takes
+	}
+	served = max(served, mine.share)
+	t := l.window + l.ring.BucketWidth() + time.Duration(mulDiv(max(0, n-served), int64(l.window), served))
+	if pace {
+		over := max(0, l.line.Level()+ahead-forgiven)
+		t = max(t, time.Duration(mulDiv(over, int64(l.window), served)))
+	}
+	return min(t, longest)
+}
+
+// longest is the longest wait that is told: beyond it nothing is known.
+const longest = 366 * 24 * time.Hour
+
+// waitForLease estimates when enough leases in flight will have ended.
+func (r *Rule) waitForLease(l *limit, a *Ask, o *order) time.Duration {
+	short := a.Ahead[Leases] + a.Cost[Leases] - (l.quota - l.inFlight)
+	for e := range l.class {
+		if e != a.Class {
+			short += max(0, r.hold(l, a.Class, e, o)-l.used[e])
+		}
+	}
+	each := mulDiv(int64(r.leaseTime), max(short, 1), max(l.inFlight, 1))
+	return min(max(time.Duration(each), time.Millisecond), longest)
+}
