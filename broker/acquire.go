@@ -299,7 +299,7 @@ func (b *Broker) full(j *job) bool {
 func (b *Broker) take(j *job, a *Ask) {
 	g := grantee{
 		to: a.To, class: j.class, tier: j.tier, source: j.source, tenant: j.tenant, tag: j.at.tag, weight: j.weight,
-		cost: j.cost, need: &j.need, requestID: a.RequestID, born: j.born, ttl: a.TTL, confirm: a.Confirm,
+		cost: j.cost, need: j.need, requestID: a.RequestID, born: j.born, ttl: a.TTL, confirm: a.Confirm,
 	}
 	if j.ticket != none {
 		b.dropTicket(j.ticket)

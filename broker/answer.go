@@ -15,7 +15,7 @@ import (
 func (b *Broker) deferral(i int32, o *outlook) wire.Decision {
 	t := b.tickets.at(i)
 	q := &b.queues[t.class]
-	told := ceilMS(b.tellWait(t, o.wait))
+	told := ceilMS(b.tellWait(t, o))
 	t.due = b.now + told
 	b.ticketDue.set(i, t.due+b.cfg.Claim)
 	booked := o.exact && o.wait <= b.cfg.Classes[t.class].Book && told >= o.wait
@@ -48,10 +48,16 @@ func (b *Broker) deferTicket(i int32) wire.Decision {
 	return b.deferral(i, &o)
 }
 
-// tellWait returns how long a ticket is told to stay away for an expected wait.
-func (b *Broker) tellWait(t *ticket, wait time.Duration) time.Duration {
-	if wait > b.cfg.Near {
-		h := hash32(t.n ^ uint64(t.asks)<<40)
+// tellWait returns how long a ticket is told to stay away. A pause is known, not
+// estimated: it is told in full, and a moment more, so that tickets do not come
+// back together.
+func (b *Broker) tellWait(t *ticket, o *outlook) time.Duration {
+	wait := o.wait
+	h := hash32(t.n ^ uint64(t.asks)<<40)
+	switch {
+	case o.cause == wire.CauseProviderPause:
+		wait += time.Second * time.Duration(h&0xffff) / 0xffff
+	case wait > b.cfg.Near:
 		low := b.cfg.Near/2 + b.cfg.Near/2*time.Duration(h&0xffff)/0xffff
 		far := min(b.cfg.MaxDefer, wait/3)
 		far -= far / 4 * time.Duration(h>>16) / 0xffff

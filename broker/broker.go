@@ -49,6 +49,7 @@ type Broker struct {
 	remember    time.Duration // how long an ended lease is kept
 
 	effects []Effect
+	turnAt  time.Duration // the next whole minute
 	wake    time.Duration // when held asks are tried again at the latest; never if not by time
 }
 
@@ -73,7 +74,7 @@ type requestRef struct {
 // no now may lie before it.
 func New(cfg Config, epoch uint64, origin time.Time) *Broker {
 	b := &Broker{
-		epoch: epoch, origin: origin, wake: never, leaseTime: 2 * time.Second,
+		epoch: epoch, origin: origin, wake: never, turnAt: time.Minute, leaseTime: 2 * time.Second,
 		tenantIndex: map[tenantKey]int32{}, byRequest: map[requestKey]requestRef{},
 		sources: map[string]source{},
 	}
@@ -132,10 +133,9 @@ func (b *Broker) Drain(now time.Time) []Effect {
 func (b *Broker) start(now time.Time) {
 	b.effects = b.effects[:0]
 	b.advance(now)
-	for i := range b.stats {
-		b.stats[i].turn(b.now)
+	if b.now >= b.turnAt {
+		b.turn()
 	}
-	b.top.turn(b.now)
 	for {
 		ticketRef, t1, ok1 := b.ticketDue.first()
 		leaseRef, t2, ok2 := b.leaseDue.first()
@@ -148,6 +148,19 @@ func (b *Broker) start(now time.Time) {
 			return
 		}
 	}
+}
+
+// turn lets what is kept for reading age, at every whole minute.
+func (b *Broker) turn() {
+	const perPeriod = int64(percentilePeriod / time.Minute)
+	now, last := int64(b.now/time.Minute), int64(b.turnAt/time.Minute)-1
+	if period := now / perPeriod; period != last/perPeriod {
+		for i := range b.stats {
+			b.stats[i].turn(period == last/perPeriod+1)
+		}
+	}
+	b.top.age(now - last)
+	b.turnAt = time.Duration(now+1) * time.Minute
 }
 
 // advance moves the meters to now.

@@ -75,14 +75,21 @@ func (b *Broker) adoptRule(classOf []int) {
 	}
 }
 
-// recountLeases makes the concurrency cap count the leases in flight, which it
-// did not if there was none before.
+// recountLeases tells a new rule what only the leases know: how many are in flight,
+// for a cap that did not count them, and what they were charged of a metric that
+// was not limited.
 func (b *Broker) recountLeases(rule *classes.Rule, classOf []int) {
 	counts := make([]int64, len(b.cfg.Classes))
 	for i := range b.leases.next {
-		if l := b.leases.at(i); l.n != 0 && l.state == inFlight {
-			counts[movedTo(classOf, len(b.cfg.Classes), l.class)]++
+		l := b.leases.at(i)
+		if l.n == 0 {
+			continue
 		}
+		c := movedTo(classOf, len(b.cfg.Classes), l.class)
+		if l.state == inFlight {
+			counts[c]++
+		}
+		rule.Backfill(int(c), l.granted, classes.VecOf(l.charged))
 	}
 	rule.CountLeases(counts)
 }

@@ -43,7 +43,7 @@ func (b *Broker) wouldBe(j *job, o *outlook) wire.Decision {
 		d.Borrowed = b.wouldBorrow(j)
 	case wire.Defer:
 		t := ticket{n: uint64(j.at.seq), booked: true}
-		told := ceilMS(b.tellWait(&t, o.wait))
+		told := ceilMS(b.tellWait(&t, o))
 		d.Cause, d.Limit = o.cause, b.limitName(o)
 		d.RetryAfterMS, d.EtaMS = told.Milliseconds(), ceilMS(o.wait).Milliseconds()
 		d.Booked = o.exact && o.wait <= b.cfg.Classes[j.class].Book && told >= o.wait
@@ -87,7 +87,10 @@ func (b *Broker) why(j *job, o *outlook) string {
 	case wire.CauseOrder:
 		return fmt.Sprintf("%s: %d of %s with %d tokens are ahead of it.", when, o.ahead.count, class, o.ahead.need[classes.Tokens])
 	case wire.CauseConcurrency:
-		return fmt.Sprintf("%s: %d leases are in flight, of %d that may be, and what is left of them is held for other classes.", when, b.inFlight, b.cfg.Concurrency)
+		if b.inFlight >= b.cfg.Concurrency {
+			return fmt.Sprintf("%s: all %d leases that may be in flight are.", when, b.cfg.Concurrency)
+		}
+		return fmt.Sprintf("%s: %d of %d leases are in flight, and the rest is held for other classes.", when, b.inFlight, b.cfg.Concurrency)
 	case wire.CauseTenantLimit:
 		return fmt.Sprintf("%s: its tenant is at its own cap.", when)
 	case wire.CauseProviderPause:

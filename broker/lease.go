@@ -58,7 +58,7 @@ type grantee struct {
 	tag       int64
 	weight    int64
 	cost      wire.Cost
-	need      *classes.Vec
+	need      classes.Vec
 	requestID string
 	born      time.Duration
 	ttl       time.Duration
@@ -87,16 +87,16 @@ func (b *Broker) grant(g *grantee) {
 	if g.requestID != "" {
 		b.byRequest[requestKey{g.source, g.requestID}] = requestRef{lease: true, i: i}
 	}
-	b.rule.Charge(int(g.class), *g.need)
+	b.rule.Charge(int(g.class), g.need)
 	l.borrowed = b.rule.Borrowing(int(g.class))
 	t := b.tenants.at(g.tenant)
 	t.inFlight++
 	t.fin = g.tag + g.weight
 	b.queues[g.class].granted(g.tier, g.tag, t.fin)
-	b.spend(t, g.need)
+	b.spend(t, &g.need)
 	l.probe = b.provider.granted(b.now)
 	b.stats[g.class].granted(l.waited, &g.cost)
-	b.top.add(t.key, g.class, g.cost.Tokens)
+	b.top.add(t.key, t.hash, g.cost.Tokens)
 	b.emit(Effect{To: g.to, Confirm: g.confirm, Decision: b.grantDecision(l)})
 }
 

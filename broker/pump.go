@@ -100,10 +100,9 @@ func (b *Broker) tryHead(i int32, o *outlook) {
 // grantTicket grants a ticket whose asker waits for the answer.
 func (b *Broker) grantTicket(i int32) {
 	t := b.tickets.at(i)
-	need := t.need
 	g := grantee{
 		to: t.holder, class: t.class, tier: t.tier, source: t.source, tenant: t.tenant, tag: t.tag, weight: t.weight,
-		cost: t.cost, need: &need, requestID: t.requestID, born: t.born, ttl: t.ttl, confirm: t.confirm,
+		cost: t.cost, need: t.need, requestID: t.requestID, born: t.born, ttl: t.ttl, confirm: t.confirm,
 	}
 	b.dropTicket(i)
 	b.grant(&g)

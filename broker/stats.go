@@ -35,16 +35,13 @@ func (s *classStats) corrected(less, more int64) {
 // percentilePeriod is how long a wait counts in the percentiles, once to twice.
 const percentilePeriod = 5 * time.Minute
 
-func (s *classStats) turn(now time.Duration) {
-	if p := int64(now / percentilePeriod); p != s.period {
-		if p == s.period+1 {
-			s.recent[1] = s.recent[0]
-		} else {
-			s.recent[1] = histogram{}
-		}
-		s.recent[0] = histogram{}
-		s.period = p
+// turn begins another period; the one before is kept if it is the last.
+func (s *classStats) turn(last bool) {
+	s.recent[1] = histogram{}
+	if last {
+		s.recent[1] = s.recent[0]
 	}
+	s.recent[0] = histogram{}
 }
 
 // waitBounds are the upper bounds of the wait histogram.
@@ -102,14 +99,13 @@ func (h *histogram) wire() wire.Histogram {
 // under-estimate a tenant they hold and miss none above 1/topSize of the total.
 // They halve every minute.
 type topTenants struct {
-	rows   [topSize]topRow
-	used   int
-	minute int64
+	rows [topSize]topRow
+	used int
 }
 
 type topRow struct {
 	key    tenantKey
-	class  int32
+	hash   uint32
 	tokens int64
 }
 
@@ -118,35 +114,40 @@ const (
 	topShown = 20
 )
 
-func (t *topTenants) add(key tenantKey, class int32, tokens int64) {
+func (t *topTenants) add(key tenantKey, hash uint32, tokens int64) {
 	least := 0
 	for i := range t.rows[:t.used] {
-		if t.rows[i].key == key {
-			t.rows[i].tokens += tokens
+		r := &t.rows[i]
+		if r.hash == hash && r.key == key {
+			r.tokens += tokens
 			return
 		}
-		if t.rows[i].tokens < t.rows[least].tokens {
+		if r.tokens < t.rows[least].tokens {
 			least = i
 		}
 	}
 	if t.used < topSize {
-		t.rows[t.used] = topRow{key, class, tokens}
+		t.rows[t.used] = topRow{key, hash, tokens}
 		t.used++
 		return
 	}
-	t.rows[least] = topRow{key, class, t.rows[least].tokens + tokens}
+	t.rows[least] = topRow{key, hash, t.rows[least].tokens + tokens}
 }
 
-func (t *topTenants) turn(now time.Duration) {
-	m := int64(now / time.Minute)
-	if m == t.minute {
-		return
+// hash spreads a tenant's identity over 32 bits (FNV-1a).
+func (k *tenantKey) hash() uint32 {
+	h := uint32(2166136261) ^ uint32(k.source)
+	for i := range len(k.name) {
+		h = (h ^ uint32(k.name[i])) * 16777619
 	}
-	halvings := min(m-t.minute, 62)
-	t.minute = m
+	return h
+}
+
+// age halves what is held for every minute that has passed.
+func (t *topTenants) age(minutes int64) {
 	kept := t.rows[:0]
 	for _, r := range t.rows[:t.used] {
-		if r.tokens >>= halvings; r.tokens > 0 {
+		if r.tokens >>= min(minutes, 62); r.tokens > 0 {
 			kept = append(kept, r)
 		}
 	}

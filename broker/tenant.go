@@ -12,6 +12,7 @@ import (
 // nothing in flight and no unfairness to remember is forgotten.
 type tenant struct {
 	key      tenantKey
+	hash     uint32
 	class    int32
 	tier     int32
 	tickets  int32 // waiting, parked included
@@ -52,7 +53,7 @@ func (b *Broker) tenantOf(source, class int32, name string) int32 {
 	}
 	b.sweep(sweepStep)
 	i, _, t := b.tenants.add()
-	*t = tenant{key: key, class: class, tier: b.tierOf(name), first: none, last: none}
+	*t = tenant{key: key, hash: key.hash(), class: class, tier: b.tierOf(name), first: none, last: none}
 	b.tenantIndex[key] = i
 	return i
 }

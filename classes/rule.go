@@ -51,6 +51,7 @@ type limit struct {
 	line     window.Line   // L
 	unmet    int64         // H: the sum of unmet reserves
 	step     int64         // of the concurrency cap's own decay
+	unseen   bool          // nothing of its metric was metered before the last change of configuration
 	rates    *window.Decay
 	reserves *window.Decay
 	class    []standing
@@ -107,10 +108,7 @@ func newLimit(spec Limit, s Settings) limit {
 		p.floor = floors[i]
 		p.least = min(c.ReserveMin.Of(l.quota), p.floor)
 		p.most = min(c.ReserveMax.Of(l.quota), p.floor)
-		p.reserve = (p.least + p.most) << reserveScale / 2
-		if p.least == p.most || p.reserve < p.least<<reserveScale {
-			p.reserve = p.least << reserveScale
-		}
+		p.reserve = max(p.least, p.most/2) << reserveScale
 		p.tolerance = tolerance(c.Pace, spec.Span)
 		sumFloor += p.floor
 		sumMost += p.most

@@ -89,7 +89,8 @@ func (r *Rule) Weight(cost *Vec) int64 {
 //
 // Charges are carried over at the end of the bucket they were made in, so they
 // never leave earlier than they would have. Learned reserves are scaled with the
-// quota. Leases in flight are for [Rule.CountLeases].
+// quota. Leases in flight are for [Rule.CountLeases], and a limit of a metric that
+// none was metered of before is for [Rule.Backfill].
 func (r *Rule) Adopt(old *Rule, class []int) {
 	r.now, r.leaseTime = old.now, old.leaseTime
 	to := func(c int) int {
@@ -102,6 +103,7 @@ func (r *Rule) Adopt(old *Rule, class []int) {
 		l := &r.limits[i]
 		from := old.source(l.Limit)
 		if from == nil {
+			l.unseen = l.ring != nil
 			l.line.Drain(r.now, 0, l.window)
 			l.advance(r.now)
 			continue
@@ -159,6 +161,17 @@ func (r *Rule) CountLeases(inFlight []int64) {
 				l.used[c] = n
 				l.inFlight += n
 			}
+			l.setUnmet()
+		}
+	}
+}
+
+// Backfill counts a job of class c that was charged at an earlier time on the
+// limits that took nothing over in [Rule.Adopt].
+func (r *Rule) Backfill(c int, charged time.Duration, cost Vec) {
+	for i := range r.limits {
+		if l := &r.limits[i]; l.unseen {
+			l.ring.ChargeAt(c, charged, cost[l.Metric])
 			l.setUnmet()
 		}
 	}

@@ -22,7 +22,7 @@ type Class struct {
 	Floor Portion // what the class gets within one window whatever others do; at most Share
 
 	// ReserveMin and ReserveMax bound the part of the floor that is never lent.
-	// It starts half way up, rises by what was missing when the class had to wait
+	// It starts at half of ReserveMax, rises by what was missing when the class had to wait
 	// below its floor, and falls towards ReserveMin with a half-life. Equal
 	// bounds fix it. At most Floor.
 	ReserveMin, ReserveMax Portion

@@ -12,36 +12,42 @@ func (r *Rule) wait(l *limit, a *Ask, o *order, fails bool) time.Duration {
 	c, m := a.Class, l.Metric
 	ahead := a.Ahead[m]
 	n := ahead + a.Cost[m]
-	f := forecast{l: l}
-	f.start(c, n)
 	p := &l.class[c]
 	pace := p.tolerance > 0 && !a.Due
-	forgiven := l.forgiven(p)
+	forgiven, leak := int64(0), l.quota-l.unmet
+	level := time.Duration(0) // when the line is low enough, at the earliest
+	if pace {
+		forgiven = l.forgiven(p)
+		level = l.line.Leaks(l.line.Level()+ahead-forgiven, leak, l.window)
+	}
+	if n > l.quota {
+		return r.beyond(l, c, n, ahead, pace, forgiven)
+	}
+	var f forecast
+	f.start(l, c, n)
 	last := l.ring.Buckets() + 1
 	for j := 0; j <= last; j++ {
 		t := time.Duration(0)
 		if j > 0 {
-			for e, leaving := range l.ring.Leaving(j) {
-				f.used[e] -= leaving
-				f.total -= leaving
-			}
+			f.leave(l.ring.Leaving(j))
 			t = l.ring.Boundary(j) - r.now
 		} else if fails {
 			continue
 		}
-		if l.quota-f.total-n < 0 {
-			continue // even without the others
+		over := pace && f.used[c]+n > p.share
+		next := l.ring.Boundary(j+1) - r.now
+		if f.total+n > l.quota || over && level >= next && j < last {
+			continue // even without what the others will take meanwhile
 		}
-		f.at(t)
+		f.at(l, t)
 		if j > 0 && !r.fitsThen(l, c, n, &f, o) {
 			continue
 		}
-		if !pace || f.used[c]+n <= p.share {
+		if !over {
 			return max(t, 1)
 		}
-		need := l.line.Level() + f.come + ahead - forgiven
-		level := max(t, l.line.Leaks(need, l.quota-l.unmet, l.window))
-		if level == t || j == last || level < l.ring.Boundary(j+1)-r.now {
+		level := max(t, l.line.Leaks(l.line.Level()+f.come+ahead-forgiven, leak, l.window))
+		if level == t || j == last || level < next {
 			return max(level, 1)
 		}
 	}
@@ -50,34 +56,45 @@ func (r *Rule) wait(l *limit, a *Ask, o *order, fails bool) time.Duration {
 
 // forecast is what one limit is expected to hold at a later time.
 type forecast struct {
-	l      *limit
 	used   [MaxClasses]int64 // without what is still to come
 	total  int64
-	counts [MaxClasses]bool // classes that go before the asking one
-	come   int64            // expected charges of those classes until then
-	more   [MaxClasses]int64
+	counts uint32            // classes whose charges until then are expected
+	come   int64             // what they are
+	more   [MaxClasses]int64 // by class
 }
 
 // start takes the limit as it is now. Expected charges count only for classes
 // that go before c: those within their floor, and where c would leave its own,
 // those at a lower level.
-func (f *forecast) start(c int, n int64) {
-	l := f.l
+func (f *forecast) start(l *limit, c int, n int64) {
 	copy(f.used[:], l.used)
 	f.total = l.total()
-	stays := l.used[c]+n <= l.class[c].floor
+	reached, mine := l.used[c]+n, &l.class[c]
 	for e := range l.class {
 		u, p := l.used[e], &l.class[e]
-		f.counts[e] = e != c && (u <= p.floor ||
-			!stays && !lessRatio(l.used[c]+n, l.class[c].share, u, p.share))
+		if e != c && !p.rate.Zero() && (u <= p.floor || reached > mine.floor && !lessRatio(reached, mine.share, u, p.share)) {
+			f.counts |= 1 << e
+		}
 	}
 }
 
-func (f *forecast) at(t time.Duration) {
+// leave takes out what leaves the window at a boundary.
+func (f *forecast) leave(leaving []int64) {
+	for e, n := range leaving {
+		f.used[e] -= n
+		f.total -= n
+	}
+}
+
+// at adds what is expected until t from now.
+func (f *forecast) at(l *limit, t time.Duration) {
+	if f.counts == 0 {
+		return
+	}
 	f.come = 0
-	for e := range f.l.class {
-		if f.counts[e] {
-			f.more[e] = f.l.class[e].rate.Over(t, forecastTau)
+	for e := range l.class {
+		if f.counts&(1<<e) != 0 {
+			f.more[e] = l.class[e].rate.Over(t, forecastTau)
 			f.come += f.more[e]
 		}
 	}

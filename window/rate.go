@@ -21,6 +21,9 @@ type Rate struct {
 // Add counts a charge of n tokens.
 func (r *Rate) Add(n int64) { r.sum += n << rateScale }
 
+// Zero reports whether nothing is expected at all.
+func (r *Rate) Zero() bool { return r.sum == 0 }
+
 // Decay lets the average age by the given power of d.
 func (r *Rate) Decay(d *Decay, steps int64) {
 	if r.sum != 0 {
@@ -45,7 +48,7 @@ type Decay struct {
 
 // NewDecay returns the decay of one step at time constant tau. The factor is
 // computed on integers, as (1 - x/2^20)^(2^20) with x = step/tau, which differs
-// from exp(-x) by less than x²/2^21; for x above 32 it is 0.
+// from exp(-x) by less than x²/2^21 + 2^-41; for x of 32 and more it is 0.
 func NewDecay(step, tau time.Duration) *Decay {
 	const halvings = 20
 	d := &Decay{}
