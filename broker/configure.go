@@ -30,8 +30,9 @@ func (b *Broker) adopt(cfg Config) {
 	for i, c := range old.Classes {
 		classOf[i] = classIndex(cfg.Classes, c.Name)
 	}
-	b.adoptRule(classOf)
-	b.adoptStats(&old, classOf)
+	inFlight := b.moveLeases(classOf)
+	b.adoptRule(classOf, inFlight)
+	b.adoptStats(&old, classOf, inFlight)
 	b.adoptSources()
 	waiting := b.unqueue()
 	b.queues = make([]queue, len(cfg.Classes))
@@ -40,23 +41,28 @@ func (b *Broker) adopt(cfg Config) {
 	}
 	b.adoptTenants(&old)
 	b.requeue(waiting)
+}
+
+// moveLeases puts every lease into what became of its class, the last one where
+// that is gone, and counts those in flight.
+func (b *Broker) moveLeases(classOf []int) (inFlightBy []int64) {
+	inFlightBy = make([]int64, len(b.cfg.Classes))
 	for i := range b.leases.next {
-		if l := b.leases.at(i); l.n != 0 {
-			l.class = movedTo(classOf, len(cfg.Classes), l.class)
+		l := b.leases.at(i)
+		if l.n == 0 {
+			continue
+		}
+		if l.class = int32(classOf[l.class]); l.class < 0 {
+			l.class = int32(len(b.cfg.Classes) - 1)
+		}
+		if l.state == inFlight {
+			inFlightBy[l.class]++
 		}
 	}
+	return inFlightBy
 }
 
-// movedTo returns what became of a class: the last one takes what a class that is
-// gone leaves.
-func movedTo(classOf []int, classes int, c int32) int32 {
-	if to := classOf[c]; to >= 0 {
-		return int32(to)
-	}
-	return int32(classes - 1)
-}
-
-func (b *Broker) adoptRule(classOf []int) {
+func (b *Broker) adoptRule(classOf []int, inFlight []int64) {
 	cfg := &b.cfg
 	rule := classes.NewRule(classes.Settings{
 		Classes: cfg.Classes, Limits: cfg.Limits, Concurrency: cfg.Concurrency,
@@ -65,7 +71,12 @@ func (b *Broker) adoptRule(classOf []int) {
 	rule.SetLeaseTime(b.leaseTime)
 	if b.rule != nil {
 		rule.Adopt(b.rule, classOf)
-		b.recountLeases(rule, classOf)
+		rule.CountLeases(inFlight)
+		for i := range b.leases.next { // only the leases know what was charged of a metric that had no limit
+			if l := b.leases.at(i); l.n != 0 {
+				rule.Backfill(int(l.class), l.granted, classes.VecOf(l.charged))
+			}
+		}
 	}
 	b.rule = rule
 	b.remember = min(max(rule.LongestWindow(), minRemember), maxRemember)
@@ -75,32 +86,16 @@ func (b *Broker) adoptRule(classOf []int) {
 	}
 }
 
-// recountLeases tells a new rule what only the leases know: how many are in flight,
-// for a cap that did not count them, and what they were charged of a metric that
-// was not limited.
-func (b *Broker) recountLeases(rule *classes.Rule, classOf []int) {
-	counts := make([]int64, len(b.cfg.Classes))
-	for i := range b.leases.next {
-		l := b.leases.at(i)
-		if l.n == 0 {
-			continue
-		}
-		c := movedTo(classOf, len(b.cfg.Classes), l.class)
-		if l.state == inFlight {
-			counts[c]++
-		}
-		rule.Backfill(int(c), l.granted, classes.VecOf(l.charged))
-	}
-	rule.CountLeases(counts)
-}
-
-func (b *Broker) adoptStats(old *Config, classOf []int) {
+func (b *Broker) adoptStats(old *Config, classOf []int, inFlight []int64) {
 	was := b.stats
 	b.stats = make([]classStats, len(b.cfg.Classes))
 	for i := range old.Classes {
 		if to := classOf[i]; to >= 0 {
 			b.stats[to] = was[i]
 		}
+	}
+	for c := range b.stats {
+		b.stats[c].inFlight = inFlight[c]
 	}
 }
 

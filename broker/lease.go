@@ -83,6 +83,7 @@ func (b *Broker) grant(g *grantee) {
 		b.unconfirmed++
 	}
 	b.inFlight++
+	b.stats[g.class].inFlight++
 	b.leaseDue.set(i, min(l.expires, l.confirmBy))
 	if g.requestID != "" {
 		b.byRequest[requestKey{g.source, g.requestID}] = requestRef{lease: true, i: i}
@@ -211,6 +212,7 @@ func (b *Broker) end(i int32, state leaseState) {
 		l.confirmBy = never
 	}
 	b.inFlight--
+	b.stats[l.class].inFlight--
 	b.rule.Release(int(l.class))
 	if l.requestID != "" {
 		delete(b.byRequest, requestKey{l.source, l.requestID})

@@ -103,6 +103,7 @@ func (b *Broker) hear(l *lease, outcome wire.Outcome, said *wire.ProviderState) 
 		p.exhausted++
 		if p.state != providerExhausted || l.probe {
 			p.state, p.until, p.probe = providerExhausted, b.now+probeEvery, false
+			b.refuseHeld()
 		}
 	case wire.OutcomeOK, wire.OutcomeFailed:
 		if l.probe || p.state == providerOK {
@@ -111,6 +112,17 @@ func (b *Broker) hear(l *lease, outcome wire.Outcome, said *wire.ProviderState) 
 	case wire.OutcomeUnsent, wire.OutcomeUnknown:
 		if l.probe {
 			p.probe = false
+		}
+	}
+}
+
+// refuseHeld tells those whose answers are held that the account is out of money:
+// it is nothing that passes while they wait.
+func (b *Broker) refuseHeld() {
+	o := outlook{verdict: wire.Refuse, cause: wire.CauseAccountExhausted, wait: probeEvery, limit: noLimit}
+	for i := range b.tickets.next {
+		if t := b.tickets.at(i); t.n != 0 && t.hold {
+			b.refuseTicket(i, &o)
 		}
 	}
 }

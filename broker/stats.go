@@ -10,6 +10,7 @@ import (
 // classStats counts what happened in one class. Counters only rise; what was
 // given back is a counter of its own.
 type classStats struct {
+	inFlight                       int64 // the only one that falls
 	asks, grants                   uint64
 	grantedTokens, refunded, extra uint64
 	abandoned, expired, cancelled  uint64

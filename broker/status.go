@@ -15,8 +15,11 @@ func (b *Broker) Status(now time.Time) wire.Status {
 	for i := range b.rule.Limits() {
 		s.Limits = append(s.Limits, b.limitStatus(i))
 	}
+	oldest := b.oldest()
 	for c := range b.queues {
-		s.Classes = append(s.Classes, b.classStatus(int32(c)))
+		class := b.classStatus(int32(c))
+		class.OldestWaitMS = (b.now - oldest[c]).Milliseconds()
+		s.Classes = append(s.Classes, class)
 	}
 	s.Leases = wire.LeaseStatus{
 		InFlight: int64(b.inFlight), Concurrency: int64(b.cfg.Concurrency),
@@ -30,6 +33,21 @@ func (b *Broker) Status(now time.Time) wire.Status {
 		s.Provider.PausedForMS = ceilMS(wait).Milliseconds()
 	}
 	return s
+}
+
+// oldest returns when the longest waiting job of each class that has not been given
+// up first asked; now where none waits.
+func (b *Broker) oldest() []time.Duration {
+	born := make([]time.Duration, len(b.queues))
+	for c := range born {
+		born[c] = b.now
+	}
+	for i := range b.tickets.next {
+		if t := b.tickets.at(i); t.n != 0 && !t.late {
+			born[t.class] = min(born[t.class], t.born)
+		}
+	}
+	return born
 }
 
 func (b *Broker) limitStatus(i int) wire.LimitStatus {
@@ -46,7 +64,7 @@ func (b *Broker) classStatus(c int32) wire.ClassStatus {
 	s := wire.ClassStatus{
 		Class: b.cfg.Classes[c].Name, Amounts: b.amounts(c),
 		WaitingRequests: int64(w.count), WaitingTokens: w.need[classes.Tokens],
-		ParkedRequests: int64(q.parked), LateRequests: int64(q.late),
+		ParkedRequests: int64(q.parked), LateRequests: int64(q.late), LeasesInFlight: st.inFlight,
 		WaitP50MS: st.recent[0].quantile(&st.recent[1], 50).Milliseconds(),
 		WaitP95MS: st.recent[0].quantile(&st.recent[1], 95).Milliseconds(),
 		WaitP99MS: st.recent[0].quantile(&st.recent[1], 99).Milliseconds(),
@@ -55,18 +73,6 @@ func (b *Broker) classStatus(c int32) wire.ClassStatus {
 		Abandoned: st.abandoned, Expired: st.expired, Cancelled: st.cancelled, Vanished: st.vanished,
 		Defers: byCause(&st.defers), Refusals: byCause(&st.refusals), WaitHistogram: st.waits.wire(),
 	}
-	for i := range b.leases.next {
-		if l := b.leases.at(i); l.n != 0 && l.state == inFlight && l.class == c {
-			s.LeasesInFlight++
-		}
-	}
-	oldest := b.now
-	for i := range b.tickets.next {
-		if t := b.tickets.at(i); t.n != 0 && t.class == c && !t.late {
-			oldest = min(oldest, t.born)
-		}
-	}
-	s.OldestWaitMS = (b.now - oldest).Milliseconds()
 	return s
 }
 

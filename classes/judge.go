@@ -34,6 +34,7 @@ type Answer struct {
 type order struct {
 	guaranteed bool   // the job stays within its class's floor on every limit
 	below      uint32 // classes below their floor on every limit
+	own        bool   // the asking class's own head is aged: no class goes first by level
 	aged       uint32 // classes whose aged head goes first
 	first      uint32 // classes that go first by level
 	num, den   int64  // the asking class's level
@@ -145,16 +146,16 @@ func (r *Rule) order(c int, cost, n *Vec) order {
 		return o
 	}
 	o.num, o.den = r.level(c)
-	mine := r.aged(c)
+	o.own = r.aged(c)
 	for e := range r.classes {
 		if e == c || r.demand[e].Count == 0 {
 			continue
 		}
 		theirs := r.aged(e)
 		switch {
-		case theirs && (!mine || r.older(e, c)):
+		case theirs && (!o.own || r.older(e, c)):
 			o.aged |= 1 << e
-		case !theirs && !mine:
+		case !theirs && !o.own:
 			if num, den := r.level(e); lessRatio(num, den, o.num, o.den) {
 				o.first |= 1 << e
 			}

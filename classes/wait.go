@@ -134,7 +134,7 @@ func (r *Rule) fitsThen(l *limit, c int, n int64, f *forecast, o *order) bool {
 			}
 			if o.aged&bit != 0 {
 				hold = max(hold, u+d.Head[l.Metric])
-			} else if lessRatio(u, p.share, reached, mine.share) {
+			} else if !o.own && lessRatio(u, p.share, reached, mine.share) {
 				level := mulDiv(reached, p.share, mine.share)
 				if d.Head[l.Metric] <= p.bounded {
 					level = max(level, u+d.Head[l.Metric])

@@ -1,0 +1,98 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"quotabroker/broker"
+	"quotabroker/estimator"
+	"quotabroker/internal/mockprovider"
+)
+
+type brokerConfig = broker.Config
+
+// Run plays the night as often as the options say, without the broker first, and
+// returns what each came to. It ends early, with ctx's error, when ctx ends.
+func Run(ctx context.Context, o Options) ([]Result, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s, err := write(o.Fixtures)
+	if err != nil {
+		return nil, err
+	}
+	var results []Result
+	for _, with := range []bool{false, true} {
+		if o.Only == "with" && !with || o.Only == "without" && with {
+			continue
+		}
+		r, err := once(ctx, &o, s, with)
+		if err != nil {
+			return results, err
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// once plays the night against a new provider.
+func once(ctx context.Context, o *Options, s *script, with bool) (Result, error) {
+	profile, err := mockprovider.ProfileNamed("generic")
+	if err != nil {
+		return Result{}, err
+	}
+	provider, err := mockprovider.Start("127.0.0.1:0", mockprovider.Options{
+		Limits:        mockprovider.Limits{TokensPerMinute: o.TPM, RequestsPerMinute: o.TPM / requestsRatio},
+		Profile:       profile,
+		TokenCount:    s.count,
+		DefaultAnswer: mockprovider.Answer{OutputTokens: 1, FirstToken: firstToken, TokensPerSecond: tokensPerSec},
+		Models:        []string{model},
+		Speed:         o.Speed,
+	})
+	if err != nil {
+		return Result{}, fmt.Errorf("starting the mock provider: %w", err)
+	}
+	defer func() { _ = provider.Close(context.WithoutCancel(ctx)) }()
+	p := &play{o: o, script: s, provider: provider, http: httpClient(), gate: nobody{}}
+	defer p.http.CloseIdleConnections()
+	p.evalLeft.Store(int64(len(s.eval)))
+	say(o, "\n%s\n", title(with))
+	if with {
+		est, err := estimator.New(estimator.Options{})
+		if err != nil {
+			return Result{}, err
+		}
+		b, err := open(ctx, o, est)
+		if err != nil {
+			return Result{}, err
+		}
+		defer b.close()
+		p.gate = b
+	}
+	r, err := p.run(ctx)
+	r.Broker = with
+	return r, err
+}
+
+func title(with bool) string {
+	if with {
+		return "The same night with quotabroker: every producer asks before it sends"
+	}
+	return "The night without quotabroker: every producer sends, and tries again on 429"
+}
+
+func say(o *Options, format string, args ...any) {
+	if o.Progress != nil {
+		_, _ = fmt.Fprintf(o.Progress, format, args...)
+	}
+}
+
+// httpClient keeps as many connections as there are calls under way.
+func httpClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: 1000, MaxIdleConns: 1000, IdleConnTimeout: time.Minute,
+	}}
+}
