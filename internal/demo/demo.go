@@ -20,7 +20,11 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := write(o.Fixtures)
+	est, err := estimator.New(estimator.Default())
+	if err != nil {
+		return nil, err
+	}
+	s, err := write(o.Fixtures, est)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +33,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 		if o.Only == "with" && !with || o.Only == "without" && with {
 			continue
 		}
-		r, err := once(ctx, &o, s, with)
+		r, err := once(ctx, &o, s, est, with)
 		if err != nil {
 			return results, err
 		}
@@ -39,7 +43,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 }
 
 // once plays the night against a new provider.
-func once(ctx context.Context, o *Options, s *script, with bool) (Result, error) {
+func once(ctx context.Context, o *Options, s *script, est *estimator.Estimator, with bool) (Result, error) {
 	profile, err := mockprovider.ProfileNamed("generic")
 	if err != nil {
 		return Result{}, err
@@ -61,10 +65,6 @@ func once(ctx context.Context, o *Options, s *script, with bool) (Result, error)
 	p.evalLeft.Store(int64(len(s.eval)))
 	say(o, "\n%s\n", title(with))
 	if with {
-		est, err := estimator.New(estimator.Options{})
-		if err != nil {
-			return Result{}, err
-		}
 		b, err := open(ctx, o, est)
 		if err != nil {
 			return Result{}, err

@@ -43,7 +43,7 @@ type script struct {
 }
 
 // write makes the night from the recorded data.
-func write(fixtures int) (*script, error) {
+func write(fixtures int, est *estimator.Estimator) (*script, error) {
 	conversation, err := demodata.AzureConversation()
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func write(fixtures int) (*script, error) {
 	for i := 0; i < len(code); i += workEvery {
 		s.work = append(s.work, recorded(work, code[i], max(256, code[i].OutputTokens)))
 	}
-	return s, s.writeEval(fixtures)
+	return s, s.writeEval(fixtures, est)
 }
 
 // recorded is a request of which only the sizes are known: its text is as many
@@ -77,7 +77,7 @@ const shots = 5
 
 // writeEval makes the fixtures: every problem of HumanEval and GSM8K with five
 // others of its kind before it, over again until there are enough.
-func (s *script) writeEval(fixtures int) error {
+func (s *script) writeEval(fixtures int, est *estimator.Estimator) error {
 	code, err := demodata.HumanEval()
 	if err != nil {
 		return err
@@ -90,8 +90,8 @@ func (s *script) writeEval(fixtures int) error {
 	for _, set := range [][]demodata.Prompt{code, maths} {
 		for i, p := range set {
 			text := fewShot(set, i)
-			n, _ := estimator.O200K.Count(text)
-			s.counts[text] = n
+			n, _ := est.Count(estimator.O200K, text)
+			s.counts[text] = int(n)
 			all = append(all, job{kind: eval, body: body(text, evalLimit), outputTokens: min(evalLimit, 60+p.ReferenceOutputTokens*3/2), outputLimit: evalLimit})
 		}
 	}

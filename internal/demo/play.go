@@ -26,6 +26,8 @@ type play struct {
 	gate     gate
 	tally    [kinds]tally
 	evalLeft atomic.Int64
+	before   int64         // tokens used when the evaluation began
+	after    int64         // and when it was done
 	evalDone time.Duration // since begin
 }
 
@@ -56,7 +58,7 @@ func (p *play) run(ctx context.Context) (Result, error) {
 	}
 	wg.Go(func() { p.report(liveCtx) })
 	p.evaluate(ctx)
-	p.evalDone = time.Since(p.begin)
+	p.evalDone, p.after = time.Since(p.begin), p.used()
 	stopLive()
 	wg.Wait()
 	if err := context.Cause(ctx); errors.Is(err, context.Canceled) {
@@ -81,6 +83,7 @@ func (p *play) evaluate(ctx context.Context) {
 	if !p.sleepUntil(ctx, p.begin.Add(p.o.real(evalBegins))) {
 		return
 	}
+	p.before = p.used()
 	jobs := make(chan *job)
 	var workers sync.WaitGroup
 	for range p.o.Workers {
@@ -99,6 +102,12 @@ func (p *play) evaluate(ctx context.Context) {
 	}
 	close(jobs)
 	workers.Wait()
+}
+
+// used returns the tokens that the provider has answered with so far.
+func (p *play) used() int64 {
+	st := p.provider.Stats()
+	return st.InputTokens + st.OutputTokens
 }
 
 // one makes one call and notes how it went.

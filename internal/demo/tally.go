@@ -80,8 +80,8 @@ func (p *play) result() Result {
 			WaitP50MS: t.quantile(50).Milliseconds(), WaitP99MS: t.quantile(99).Milliseconds(),
 		})
 	}
-	if minutes := p.o.night(p.evalDone).Minutes(); minutes > 0 {
-		r.Utilisation = float64(stats.InputTokens+stats.OutputTokens) / (float64(p.o.TPM) * minutes)
+	if minutes := float64(r.EvalMS) / 60_000; minutes > 0 {
+		r.Utilisation = float64(p.after-p.before) / (float64(p.o.TPM) * minutes)
 	}
 	return r
 }

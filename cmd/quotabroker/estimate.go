@@ -1,0 +1,50 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"quotabroker/estimator"
+	"quotabroker/internal/service"
+	"quotabroker/wire"
+)
+
+type estimateCmd struct {
+	File   string `arg:"" optional:"" default:"-" help:"Provider request body; standard input without one."`
+	Model  string `help:"Model: chooses the tokenizer; the body's own without it."`
+	Output int64  `default:"-1" placeholder:"N" help:"Output limit, instead of the body's."`
+	Format string `name:"format" short:"o" enum:"text,json" default:"text" help:"text or json."`
+}
+
+// Run counts one request body on this machine.
+func (c *estimateCmd) Run(s *streams) error {
+	body, err := readFile(c.File, s.in)
+	if err != nil {
+		return err
+	}
+	if !json.Valid(body) {
+		return &exitError{exitUsage, c.File + " is not JSON; it must be a request body as the provider takes it"}
+	}
+	est, err := estimator.New(estimator.Default())
+	if err != nil {
+		return err
+	}
+	r := wire.AcquireRequest{Model: c.Model, Request: body}
+	if c.Output >= 0 {
+		r.MaxOutputTokens = wire.Int(c.Output)
+	}
+	reply, werr := service.Estimates(est)(service.Job{}, &r)
+	if werr != nil {
+		return &exitError{exitUsage, werr.Message}
+	}
+	if c.Format == "json" {
+		return printJSON(s.out, &reply)
+	}
+	known := ""
+	if !reply.ModelKnown {
+		known = ", the model has no public tokenizer: it is estimated to err high"
+	}
+	_, err = fmt.Fprintf(s.out, "%d tokens: %d in, %d out at most (%s, %s%s)\n", reply.Cost.Tokens, reply.Cost.InputTokens,
+		reply.Cost.OutputTokens, reply.Cost.Method, reply.Encoding, known)
+	return err
+}
