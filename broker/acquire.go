@@ -77,10 +77,11 @@ func (b *Broker) ask(src source, a *Ask, ticket int32) {
 	if ticket != none {
 		ticket = b.resume(ticket, &need, a)
 	}
+	tenant := none
 	if ticket == none {
-		b.tenantOf(src.index, src.class, a.Tenant)
+		tenant = b.tenantOf(src.index, src.class, a.Tenant)
 	}
-	j := b.job(src, a, ticket, &need)
+	j := b.job(src, a, ticket, tenant, &need)
 	o := b.look(&j)
 	if j.ticket != none {
 		b.tryHead(j.ticket, &o)
@@ -147,10 +148,11 @@ func (b *Broker) touch(i int32) {
 	b.demand(t.class)
 }
 
-// job puts an ask into the form in which it is judged. It changes nothing.
-func (b *Broker) job(src source, a *Ask, ticket int32, need *classes.Vec) job {
+// job puts an ask into the form in which it is judged: of a ticket, or of a tenant,
+// none for one that is not known here. It changes nothing.
+func (b *Broker) job(src source, a *Ask, ticket, tenant int32, need *classes.Vec) job {
 	j := job{
-		class: src.class, source: src.index, ticket: ticket, cost: a.Cost, need: *need,
+		class: src.class, source: src.index, tenant: tenant, ticket: ticket, cost: a.Cost, need: *need,
 		weight: b.rule.Weight(need), born: b.now, deadline: never,
 	}
 	if a.Deadline >= 0 {
@@ -163,8 +165,8 @@ func (b *Broker) job(src source, a *Ask, ticket int32, need *classes.Vec) job {
 		return j
 	}
 	fin := int64(0)
-	if j.tenant = b.findTenant(src.index, a.Tenant); j.tenant != none {
-		t := b.tenants.at(j.tenant)
+	if tenant != none {
+		t := b.tenants.at(tenant)
 		j.tier, fin = t.tier, t.fin
 	} else {
 		j.tier = b.tierOf(a.Tenant)

@@ -32,7 +32,8 @@ type Broker struct {
 	tenants   arena[tenant]
 	seq       int64
 	ticketDue schedule
-	leaseDue  schedule
+	leaseDue  schedule // of leases in flight
+	ended     fifo     // leases that are remembered, in the order they ended
 
 	tenantIndex map[tenantKey]int32
 	byRequest   map[requestKey]requestRef
@@ -107,6 +108,9 @@ func (b *Broker) Next() (at time.Time, ok bool) {
 	if _, at, ok := b.leaseDue.first(); ok {
 		next = min(next, at)
 	}
+	if d, ok := b.ended.first(); ok {
+		next = min(next, d.at)
+	}
 	if len(b.tenantIndex) > 0 {
 		next = min(next, b.now+time.Second)
 	}
@@ -136,6 +140,7 @@ func (b *Broker) start(now time.Time) {
 	if b.now >= b.turnAt {
 		b.turn()
 	}
+	b.forget()
 	for {
 		ticketRef, t1, ok1 := b.ticketDue.first()
 		leaseRef, t2, ok2 := b.leaseDue.first()

@@ -18,7 +18,7 @@ func (b *Broker) Explain(now time.Time, a Ask) (wire.Explanation, *wire.Error) {
 		return wire.Explanation{}, b.unknownSource(a.Source)
 	}
 	need := classes.VecOf(a.Cost)
-	j := b.job(src, &a, b.findTicket(src, a.Ticket), &need)
+	j := b.job(src, &a, b.findTicket(src, a.Ticket), b.findTenant(src.index, a.Tenant), &need)
 	o := b.look(&j)
 	e := wire.Explanation{Decision: b.wouldBe(&j, &o), Why: b.why(&j, &o)}
 	for i := range b.rule.Limits() {

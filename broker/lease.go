@@ -92,7 +92,7 @@ func (b *Broker) grant(g *grantee) {
 	l.borrowed = b.rule.Borrowing(int(g.class))
 	t := b.tenants.at(g.tenant)
 	t.inFlight++
-	t.fin = g.tag + g.weight
+	t.fin = max(t.fin, g.tag+g.weight)
 	b.queues[g.class].granted(g.tier, g.tag, t.fin)
 	b.spend(t, &g.need)
 	l.probe = b.provider.granted(b.now)
@@ -203,10 +203,11 @@ func (b *Broker) end(i int32, state leaseState) {
 	l := b.leases.at(i)
 	was := l.state
 	l.state = state
-	b.leaseDue.set(i, b.now+b.remember)
 	if was != inFlight {
 		return
 	}
+	b.leaseDue.drop(i)
+	b.ended.push(dueAt{b.now + b.remember, i})
 	if l.confirmBy != never {
 		b.unconfirmed--
 		l.confirmBy = never
@@ -295,17 +296,25 @@ func (b *Broker) own(id wire.LeaseID) *lease {
 	return nil
 }
 
-// leaseFell acts on a lease whose time has come: it expires, it was not confirmed,
-// or it has been remembered long enough.
+// leaseFell acts on a lease in flight whose time has come: it was not confirmed, or
+// it expires.
 func (b *Broker) leaseFell(i int32) {
-	switch l := b.leases.at(i); {
-	case l.state != inFlight:
-		b.leaseDue.drop(i)
-		b.leases.drop(i)
-	case l.confirmBy <= b.now:
+	if l := b.leases.at(i); l.confirmBy <= b.now {
 		b.abandon(i)
-	default:
+	} else {
 		b.stats[l.class].expired++
 		b.end(i, expired)
+	}
+}
+
+// forget drops the leases that have been remembered long enough.
+func (b *Broker) forget() {
+	for {
+		d, ok := b.ended.first()
+		if !ok || d.at > b.now {
+			return
+		}
+		b.ended.pop()
+		b.leases.drop(d.ref)
 	}
 }

@@ -92,3 +92,27 @@ func (s *schedule) swap(i, j int) {
 	s.pos[s.heap[i].ref] = int32(i + 1)
 	s.pos[s.heap[j].ref] = int32(j + 1)
 }
+
+// fifo is a queue of what falls due in the order it is put in. It shrinks as it
+// empties.
+type fifo struct {
+	items []dueAt
+	head  int
+}
+
+func (f *fifo) push(d dueAt) { f.items = append(f.items, d) }
+
+func (f *fifo) first() (d dueAt, ok bool) {
+	if f.head == len(f.items) {
+		return dueAt{}, false
+	}
+	return f.items[f.head], true
+}
+
+func (f *fifo) pop() {
+	f.head++
+	if f.head >= 1024 && 2*f.head >= len(f.items) { // half of it is past
+		n := copy(f.items, f.items[f.head:])
+		f.items, f.head = f.items[:n], 0
+	}
+}

@@ -98,7 +98,11 @@ func (p Portion) Of(n int64) int64 { return mulDiv(n, int64(p), int64(Whole)) }
 
 // String returns the portion in per cent: "7%", "0.2%".
 func (p Portion) String() string {
-	s := fmt.Sprintf("%d.%04d", p/Percent, p%Percent)
+	sign := ""
+	if p < 0 {
+		sign, p = "-", -p
+	}
+	s := fmt.Sprintf("%s%d.%04d", sign, p/Percent, p%Percent)
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".") + "%"
 }
 

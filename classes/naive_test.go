@@ -9,7 +9,7 @@ import (
 
 // naive is the rule for one limit, written down once more from its description,
 // in the plainest way: an exact list of charges that is summed at every question,
-// and fractions where the rule has scaled integers. It shares no arithmetic with
+// and numbers of any size where the rule has scaled integers. It shares no arithmetic with
 // the rule but the forecast rates, which are measured, not decided.
 type naive struct {
 	table  []Class
@@ -22,7 +22,7 @@ type naive struct {
 	share    []int64
 	floor    []int64
 	reserve  []int64  // M, as the rule has it
-	level    *big.Rat // L
+	level    *big.Int // L, in tokens·ns: exact
 	unmet    int64    // H as of the last event
 	demand   []Demand
 	forecast func(class int, t time.Duration) int64 // r·t
@@ -65,11 +65,13 @@ func (m *naive) advance(now time.Duration) {
 	m.list = slices.DeleteFunc(m.list, func(c naiveCharge) bool { return now >= m.leaves(c.at) })
 }
 
-// leaked returns R·dt with R = (Q - H)/W.
-func (m *naive) leaked(dt time.Duration) *big.Rat {
-	return new(big.Rat).SetFrac(
-		new(big.Int).Mul(big.NewInt(m.quota-m.unmet), big.NewInt(int64(dt))), big.NewInt(int64(m.window)))
-}
+// leaked returns R·dt with R = (Q - H)/W, in tokens·ns.
+func (m *naive) leaked(dt time.Duration) *big.Int { return product(m.quota-m.unmet, int64(dt)) }
+
+// tokens returns a whole number of tokens in tokens·ns.
+func (m *naive) tokens(n int64) *big.Int { return product(n, int64(m.window)) }
+
+func product(a, b int64) *big.Int { return new(big.Int).Mul(big.NewInt(a), big.NewInt(b)) }
 
 // measure recomputes H after something changed.
 func (m *naive) measure() {
@@ -82,21 +84,16 @@ func (m *naive) measure() {
 
 func (m *naive) charge(c int, n int64) {
 	m.list = append(m.list, naiveCharge{m.now, c, n})
-	// L = min(L + x, Q); what is above Q already stays.
-	if over := new(big.Rat).SetInt64(m.quota - n); m.level.Cmp(over) <= 0 {
-		m.level.Add(m.level, new(big.Rat).SetInt64(n))
-	} else if m.level.Cmp(new(big.Rat).SetInt64(m.quota)) < 0 {
-		// The rule's line keeps its fraction when it is cut off at Q.
-		whole := new(big.Rat).SetInt64(m.shown())
-		m.level.Add(m.level, new(big.Rat).Sub(new(big.Rat).SetInt64(m.quota), whole))
-	}
+	// L = min(L + x, Q): what is above Q already stays, and the fraction is kept.
+	before := m.shown()
+	m.level.Add(m.level, m.tokens(max(before, min(before+n, m.quota))-before))
 	m.measure()
 }
 
 // shown is L as a whole number, rounded up.
 func (m *naive) shown() int64 {
-	n := new(big.Int).Add(m.level.Num(), new(big.Int).Sub(m.level.Denom(), big.NewInt(1)))
-	return n.Div(n, m.level.Denom()).Int64()
+	n := new(big.Int).Add(m.level, big.NewInt(int64(m.window)-1))
+	return n.Div(n, big.NewInt(int64(m.window))).Int64()
 }
 
 // refund takes back from the original bucket, as far as that still holds it, and
@@ -111,7 +108,7 @@ func (m *naive) refund(c int, at time.Duration, n int64) {
 			back += part
 		}
 	}
-	if m.level.Sub(m.level, new(big.Rat).SetInt64(back)); m.level.Sign() < 0 {
+	if m.level.Sub(m.level, m.tokens(back)); m.level.Sign() < 0 {
 		m.level.SetInt64(0)
 	}
 	m.measure()
@@ -119,12 +116,12 @@ func (m *naive) refund(c int, at time.Duration, n int64) {
 
 // less compares a/b with c/d.
 func less(a, b, c, d int64) bool {
-	return new(big.Rat).SetFrac64(a, b).Cmp(new(big.Rat).SetFrac64(c, d)) < 0
+	return product(a, d).Cmp(product(c, b)) < 0
 }
 
 // times returns a·b/c rounded down.
 func times(a, b, c int64) int64 {
-	n := new(big.Int).Mul(big.NewInt(a), big.NewInt(b))
+	n := product(a, b)
 	return n.Div(n, big.NewInt(c)).Int64()
 }
 
@@ -238,7 +235,7 @@ func (m *naive) pacedOut(c int, n, ahead, u, f int64, t time.Duration) bool {
 	if m.table[c].Pace == 0 || u+n <= m.share[c] {
 		return false
 	}
-	left := new(big.Rat).SetInt64(f + ahead - m.forgiven(c))
+	left := m.tokens(f + ahead - m.forgiven(c))
 	return left.Add(left, m.level).Cmp(m.leaked(t)) > 0
 }
 
@@ -310,13 +307,10 @@ func (m *naive) wait(c int, n, ahead int64, due bool) (exact, boundary time.Dura
 
 // levels returns the first moment from now at which L plus an amount is gone.
 func (m *naive) levels(plus int64) time.Duration {
-	need := new(big.Rat).SetInt64(plus)
-	return ceil(need.Quo(need.Add(need, m.level), m.leaked(1)))
-}
-
-func ceil(r *big.Rat) time.Duration {
-	n := new(big.Int).Add(r.Num(), new(big.Int).Sub(r.Denom(), big.NewInt(1)))
-	return time.Duration(n.Div(n, r.Denom()).Int64())
+	rate := big.NewInt(m.quota - m.unmet)
+	need := m.tokens(plus)
+	need.Add(need, m.level).Add(need, rate).Sub(need, big.NewInt(1))
+	return time.Duration(need.Div(need, rate).Int64())
 }
 
 // beyond is the estimate of 4.7 for a wait of more than a window.
@@ -345,7 +339,7 @@ func (m *naive) beyond(c int, n, ahead int64, due bool) time.Duration {
 
 func (m *naive) String() string {
 	u, total := m.usedAt(m.now)
-	s := fmt.Sprintf("at %s: Q %d, U %d, L %s, H %d\n", m.now, m.quota, total, m.level.FloatString(2), m.unmet)
+	s := fmt.Sprintf("at %s: Q %d, U %d, L %d, H %d\n", m.now, m.quota, total, m.shown(), m.unmet)
 	for e, c := range m.table {
 		s += fmt.Sprintf("  %s: u %d S %d F %d M %d pace %s aged %v demand %+v\n",
 			c.Name, u[e], m.share[e], m.floor[e], m.reserve[e], c.Pace, m.aged(e), m.demand[e])

@@ -117,9 +117,6 @@ func newLimit(spec Limit, s Settings) limit {
 		p := &l.class[i]
 		p.largest = l.quota - (sumMost - p.most)
 		p.bounded = l.quota - (sumFloor - p.floor)
-		if spec.Metric == Leases {
-			p.bounded = max(p.bounded, 1)
-		}
 	}
 	l.setUnmet()
 	return l
@@ -127,22 +124,28 @@ func newLimit(spec Limit, s Settings) limit {
 
 // floors returns the floor of each class. On the concurrency cap every class with
 // a floor gets at least one lease of it, taken from the largest floors, or none
-// has a floor where there are fewer leases than classes: a floor of less than one
-// lease would keep its class from ever standing below it.
+// has a floor where there are too few leases: a floor of less than one lease would
+// keep its class from ever standing below it. One lease stays outside all floors
+// where some class has none: else the floors of the others would leave it nothing,
+// and it and a class that wants more than its floor would wait for each other.
 func (l *limit) floors(table []Class) []int64 {
 	floors := make([]int64, len(table))
 	var sum int64
+	most := l.quota
 	for i, c := range table {
 		floors[i] = c.Floor.Of(l.quota)
 		if l.Metric == Leases && floors[i] == 0 && c.Floor > 0 {
 			floors[i] = 1
+		}
+		if floors[i] == 0 {
+			most = l.quota - 1
 		}
 		sum += floors[i]
 	}
 	if l.Metric != Leases {
 		return floors
 	}
-	for sum > l.quota {
+	for sum > most {
 		largest := 0
 		for i := range floors {
 			if floors[i] > floors[largest] {

@@ -129,7 +129,9 @@ func (b *bed) start(ctx context.Context) error {
 		micro.WithEndpointSubject(echoSubject)); err != nil {
 		return err
 	}
-	if err := b.echo.FlushWithContext(ctx); err != nil {
+	flush, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := b.echo.FlushWithContext(flush); err != nil {
 		return err
 	}
 	cfg := broker.DefaultConfig()

@@ -1,0 +1,70 @@
+package broker
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// spread runs n histories in parallel subtests and adds up what they exercised.
+func spread(t *testing.T, n int, one func(seed uint64) (tally, error)) tally {
+	var (
+		mu    sync.Mutex
+		total tally
+	)
+	parts := 2 * runtime.GOMAXPROCS(0)
+	t.Run("histories", func(t *testing.T) {
+		for part := range parts {
+			t.Run(fmt.Sprint(part), func(t *testing.T) {
+				t.Parallel()
+				var sum tally
+				for seed := part; seed < n; seed += parts {
+					met, err := one(uint64(seed))
+					if err != nil {
+						t.Fatal(err)
+					}
+					sum.add(&met)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				total.add(&sum)
+			})
+		}
+	})
+	t.Logf("%d histories: %s", n, &total)
+	return total
+}
+
+// enough fails a test that did not exercise what it is about.
+func (t *tally) enough(tt *testing.T, what ...int) {
+	for _, i := range what {
+		if t[i] < 100 {
+			tt.Errorf("%q was met %d times: the histories test nothing", metNames[i], t[i])
+		}
+	}
+}
+
+// TestUndisturbed is I1, I2, I3 and I9, and that every answer is the naive pool's,
+// on 3000 histories of a constant quota in which every grant takes its estimate.
+func TestUndisturbed(t *testing.T) {
+	total := spread(t, 200, func(seed uint64) (tally, error) {
+		h := newHistory(seed, false)
+		err := h.lives(h.age())
+		return h.met, err
+	})
+	total.enough(t, metGuaranteed, metBorrowed, metAtOnce, metPaced, metAged, metLearned, metBooked, metDue,
+		metLate, metBack, metVanished, metEarly, metSaturated, metMoved, metCancelled)
+}
+
+// TestDisturbed is I5, I7, I9 and I10, on 3000 histories with quota cuts to 30 to
+// 100 %, refunds, overruns and late settlements.
+func TestDisturbed(t *testing.T) {
+	total := spread(t, 200, func(seed uint64) (tally, error) {
+		h := newHistory(seed, true)
+		err := h.lives(h.age())
+		return h.met, err
+	})
+	total.enough(t, metGuaranteed, metBorrowed, metAtOnce, metPaced, metAged, metLearned, metBooked, metDue,
+		metLate, metBack, metVanished, metRefunded, metOverrun, metCut, metDebt, metExpired, metMissing)
+}
