@@ -25,16 +25,15 @@ type Config struct {
 	// TenantLimits are rolling limits on each tenant of its own; none: no such limit.
 	TenantLimits []classes.Limit
 
-	LeaseTTL   time.Duration // how long a lease lasts without renewal, where the ask does not say
-	MaxTTL     time.Duration // the most an ask may demand
-	Confirm    time.Duration // how long a confirmed grant waits for its confirmation
-	MaxDefer   time.Duration // the longest retry_after of a deferral
-	Claim      time.Duration // a ticket this late stops holding capacity back
-	Grace      time.Duration // a ticket this late is dropped
-	Near       time.Duration // beyond it a wait is only an estimate, and re-asks are spread
-	HalfLife   time.Duration // of a reserve's way down
-	Buckets    int           // of each window
-	MaxTenants int           // most tenants remembered at once
+	LeaseTTL time.Duration // how long a lease lasts without renewal, where the ask does not say
+	MaxTTL   time.Duration // the most an ask may demand
+	Confirm  time.Duration // how long a confirmed grant waits for its confirmation
+	MaxDefer time.Duration // the longest retry_after of a deferral
+	Claim    time.Duration // a ticket this late stops holding capacity back
+	Grace    time.Duration // a ticket this late is dropped
+	Near     time.Duration // beyond it a wait is only an estimate, and re-asks are spread
+	HalfLife time.Duration // of a reserve's way down
+	Buckets  int           // of each window
 
 	Classes []classes.Class   // in order of urgency
 	Sources map[string]string // where work enters → its class
@@ -61,22 +60,21 @@ const DefaultTenant = "default"
 // classes and sources, and every other field at its documented default.
 func DefaultConfig() Config {
 	return Config{
-		Pool:       "default",
-		Margin:     2 * classes.Percent,
-		Guard:      time.Second,
-		LeaseTTL:   2 * time.Minute,
-		MaxTTL:     time.Hour,
-		Confirm:    2 * time.Second,
-		MaxDefer:   30 * time.Second,
-		Claim:      500 * time.Millisecond,
-		Grace:      time.Minute,
-		Near:       10 * time.Second,
-		HalfLife:   10 * time.Minute,
-		Buckets:    240,
-		MaxTenants: 100_000,
-		Classes:    classes.DefaultClasses(),
-		Sources:    classes.DefaultSources(),
-		Ageing:     6 * time.Second,
+		Pool:     "default",
+		Margin:   2 * classes.Percent,
+		Guard:    time.Second,
+		LeaseTTL: 2 * time.Minute,
+		MaxTTL:   time.Hour,
+		Confirm:  2 * time.Second,
+		MaxDefer: 30 * time.Second,
+		Claim:    500 * time.Millisecond,
+		Grace:    time.Minute,
+		Near:     10 * time.Second,
+		HalfLife: 10 * time.Minute,
+		Buckets:  240,
+		Classes:  classes.DefaultClasses(),
+		Sources:  classes.DefaultSources(),
+		Ageing:   6 * time.Second,
 	}
 }
 
@@ -103,9 +101,6 @@ func (c *Config) Validate() []classes.Problem {
 	v.durations(c)
 	if c.Buckets < 6 || c.Buckets > 600 {
 		v.bad("buckets", "buckets is %d; it must be between 6 and 600", c.Buckets)
-	}
-	if c.MaxTenants < 1000 {
-		v.bad("max_tenants", "max_tenants is %d; it must be 1000 or more", c.MaxTenants)
 	}
 	v.problems = append(v.problems, classes.ValidateClasses(c.Classes)...)
 	v.sources(c)
@@ -206,10 +201,10 @@ func (v *validator) tiers(c *Config) {
 			v.bad(at, "tier %s is there twice", t.Name)
 		}
 		if t.Base < 0 || t.Base > 1_000_000 {
-			v.bad(at+".base", "base is %d; it must be between 0 and 1000000", t.Base)
+			v.bad(at+".base", "%s: base is %d; it must be between 0 and 1000000", t.Name, t.Base)
 		}
 		if t.MaxWait < 0 || t.MaxWait > 24*time.Hour {
-			v.bad(at+".max_wait", "max_wait is %s; it must be between 0s and 24h", t.MaxWait)
+			v.bad(at+".max_wait", "%s: max_wait is %s; it must be between 0s and 24h", t.Name, t.MaxWait)
 		}
 		v.share(at+".tenant_share", t.TenantShare, c.Concurrency)
 	}

@@ -11,6 +11,7 @@ import (
 // cancel takes one ticket out of the queue.
 func (h *history) cancel() {
 	if len(h.tickets) == 0 {
+		h.b.Tick(h.at())
 		return
 	}
 	t := h.tickets[h.IntN(len(h.tickets))]
@@ -64,6 +65,7 @@ func (h *history) settle() error {
 // cut puts another quota in force, 30 to 100 % of the first one.
 func (h *history) cut() {
 	if h.IntN(6) > 0 {
+		h.b.Tick(h.at())
 		return
 	}
 	h.met[metCut]++

@@ -54,7 +54,7 @@ func TestUndisturbed(t *testing.T) {
 		return h.met, err
 	})
 	total.enough(t, metGuaranteed, metBorrowed, metAtOnce, metPaced, metAged, metLearned, metBooked, metDue,
-		metLate, metBack, metVanished, metEarly, metSaturated, metMoved, metCancelled)
+		metLate, metBack, metVanished, metEarly, metSaturated, metCancelled)
 }
 
 // TestDisturbed is I5, I7, I9 and I10, on 3000 histories with quota cuts to 30 to
