@@ -19,7 +19,8 @@ import (
 
 // DecodeAcquire decodes and checks the body of an acquire, an estimate or an
 // explain. It sets every field of into. into.Request is a view of data: it is
-// valid as long as data is not written to.
+// valid as long as data is not written to. Nothing inside it is looked at, but
+// that it is well-formed.
 func DecodeAcquire(data []byte, into *AcquireRequest) error {
 	s := scanner{data: data}
 	*into = AcquireRequest{}

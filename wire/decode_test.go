@@ -62,12 +62,17 @@ func TestAcquireErrors(t *testing.T) {
 		{"short escape", `{"model":"\u41"}`, "model", "model is not valid JSON: a string holds an escape that JSON does not have, at byte 10"},
 		{"no closing quote", `{"model":"gpt`, "model", "model is not valid JSON: it ends too early, at byte 13"},
 
+		{"cut in an escape", `{"model":"gpt\`, "model", "model is not valid JSON: a string holds an escape that JSON does not have, at byte 13"},
+		{"broken string for number", `{"input_tokens":"12`, "input_tokens", "input_tokens is not valid JSON: it ends too early, at byte 19"},
+		{"broken number for string", `{"tenant":01}`, "tenant", "tenant is not valid JSON: a number starts with a needless zero, at byte 10"},
+
 		{"number for boolean", `{"confirm":1}`, "confirm", "confirm is 1, a number; it must be true or false"},
 		{"string for boolean", `{"confirm":"true"}`, "confirm", `confirm is "true", a string; it must be true or false`},
 		{"half a boolean", `{"confirm":tru}`, "confirm", "confirm is not valid JSON: a word is neither true nor false nor null, at byte 11"},
 		{"another null", `{"confirm":nil}`, "confirm", "confirm is not valid JSON: a word is neither true nor false nor null, at byte 11"},
 
 		{"a lease for a ticket", `{"ticket":"7-18a3"}`, "ticket", `ticket is "7-18a3"; it must be an id from a defer, like 7-t42`},
+		{"long ticket cut between characters", `{"ticket":"x` + strings.Repeat("ü", 100) + `"}`, "ticket", `ticket is "x` + strings.Repeat("ü", 31) + `..."; it must be an id from a defer, like 7-t42`},
 		{"long ticket", `{"ticket":"` + long + `"}`, "ticket", `ticket is "` + long[:64] + `..."; it must be an id from a defer, like 7-t42`},
 
 		{"string for request", `{"request":"hi"}`, "request", `request is "hi", a string; it must be a JSON object, the provider request body`},
@@ -124,6 +129,7 @@ func TestSettleErrors(t *testing.T) {
 		{"bad status", `{` + ok + `,"provider":{"status":1000}}`, "provider.status", "provider.status is 1000; it must be at most 999"},
 		{"bad limit", `{` + ok + `,"provider":{"input_tokens":{"remaining":-1}}}`, "provider.input_tokens.remaining", "provider.input_tokens.remaining is -1; it must be 0 or more"},
 		{"bad reset", `{` + ok + `,"provider":{"requests":{"reset_ms":1.5}}}`, "provider.requests.reset_ms", "provider.requests.reset_ms is 1.5; it must be a whole number in plain digits, without a point or an exponent"},
+		{"broken unknown field in a limit", `{` + ok + `,"provider":{"tokens":{"later":[}}}`, "provider.tokens", `provider.tokens is not valid JSON: no value starts with "}", at byte 64`},
 		{"limit is a number", `{` + ok + `,"provider":{"tokens":5}}`, "provider.tokens", "provider.tokens is 5, a number; it must be an object"},
 	})
 }
@@ -181,7 +187,7 @@ func TestDecodeAccepts(t *testing.T) {
 		{"zero is there", `{"input_tokens":0,"max_output_tokens":-0,"deadline_ms":0}`, wire.AcquireRequest{InputTokens: wire.Int(0), MaxOutputTokens: wire.Int(0), DeadlineMS: wire.Int(0)}},
 		{"empty ticket", `{"input_tokens":5,"ticket":""}`, wire.AcquireRequest{InputTokens: count}},
 		{"escaped name", `{"inp\u0075t_tokens":5}`, wire.AcquireRequest{InputTokens: count}},
-		{"escaped text", `{"input_tokens":5,"tenant":"a\u00fc\ud83d\ude00\"\\\/\b\f\n\r\t\u0000"}`, wire.AcquireRequest{InputTokens: count, Tenant: "aü😀\"\\/\b\f\n\r\t\x00"}},
+		{"escaped text", `{"input_tokens":5,"tenant":"a\u00fC\uD83d\ude00\"\\\/\b\f\n\r\t\u0000"}`, wire.AcquireRequest{InputTokens: count, Tenant: "aü😀\"\\/\b\f\n\r\t\x00"}},
 		{"escaped ticket", `{"input_tokens":5,"ticket":"7\u002dt42"}`, wire.AcquireRequest{InputTokens: count, Ticket: wire.TicketID{Epoch: 7, N: 0x42}}},
 		{"request untouched", `{"request": { "a" : [ 1 , "\ud800" ] } }`, wire.AcquireRequest{Request: []byte(`{ "a" : [ 1 , "\ud800" ] }`)}},
 		{"the deepest request", `{"request":` + nested(64, `{"a":`, "}") + `}`, wire.AcquireRequest{Request: []byte(nested(64, `{"a":`, "}"))}},
@@ -233,7 +239,7 @@ func TestRequestIsAView(t *testing.T) {
 // A provider that is given twice must not keep limits of the first time.
 func TestPartsOfTheLastDuplicate(t *testing.T) {
 	const body = `{"lease":"7-1","outcome":"ok","provider":{"status":429,"tokens":{"limit":5}},` +
-		`"provider":{"tokens":{"limit":6,"remaining":1},"tokens":{"limit":7}},"usage":{"input_tokens":9,"output_tokens":9},"usage":null}`
+		`"provider":{"tokens":{"limit":6,"remaining":1},"tokens":{"limit":7,"later":{}}},"usage":{"input_tokens":9,"output_tokens":9},"usage":null}`
 	var got wire.SettleRequest
 	if err := wire.DecodeSettle([]byte(body), &got); err != nil {
 		t.Fatal(err)

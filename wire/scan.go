@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep a value that is not looked into may nest. It is the
-// number of bits in the skipper's stack, and far above any request body.
+// maxDepth is how deep a value that is not looked into may nest: far above any
+// request body.
 const maxDepth = 64
 
 // problem says what is wrong with a JSON text, as a clause of an error's
@@ -74,10 +74,10 @@ func (s *scanner) next() byte {
 func (s *scanner) kind() kind { return kindOf[s.next()] }
 
 // skip takes any one value without looking at what it means. It does not
-// recurse: one bit per open container says whether it is an object.
+// recurse: hostile nesting costs one byte a level, and ends at maxDepth.
 func (s *scanner) skip() problem {
-	var objects uint64
-	depth := 0
+	var stack [maxDepth]byte
+	open := stack[:0] // of each container that is open, the bracket that closes it
 	for {
 		c := s.next()
 		if c != '{' && c != '[' {
@@ -85,18 +85,12 @@ func (s *scanner) skip() problem {
 				return p
 			}
 		} else {
-			if depth == maxDepth {
+			if len(open) == maxDepth {
 				return tooDeep
 			}
 			s.pos++
-			bit := uint64(1) << depth
-			depth++
-			if c == '{' {
-				objects |= bit
-			} else {
-				objects &^= bit
-			}
-			if s.next() != closer(c == '{') {
+			open = append(open, c+2) // in ASCII, '{'+2 is '}' and '['+2 is ']'
+			if s.next() != c+2 {
 				if c == '{' {
 					if _, _, p := s.name(); p != "" {
 						return p
@@ -104,43 +98,24 @@ func (s *scanner) skip() problem {
 				}
 				continue // to the container's first value
 			}
-			s.pos++
-			depth--
 		}
-		more, p := s.ascend(&depth, objects)
-		if p != "" || !more {
-			return p
+		for len(open) > 0 && s.next() == open[len(open)-1] {
+			s.pos++
+			open = open[:len(open)-1]
 		}
-	}
-}
-
-// ascend follows a value inside depth containers: it leaves those that end here
-// and, where one goes on, takes the comma and the name before its next value.
-func (s *scanner) ascend(depth *int, objects uint64) (more bool, p problem) {
-	for *depth > 0 {
-		object := objects>>(*depth-1)&1 == 1
-		switch s.next() {
-		case closer(object):
-			s.pos++
-			*depth--
-		case ',':
-			s.pos++
-			if object {
-				_, _, p = s.name()
+		if len(open) == 0 {
+			return ""
+		}
+		if s.next() != ',' {
+			return s.missing(noComma)
+		}
+		s.pos++
+		if open[len(open)-1] == '}' {
+			if _, _, p := s.name(); p != "" {
+				return p
 			}
-			return true, p
-		default:
-			return false, s.missing(noComma)
 		}
 	}
-	return false, ""
-}
-
-func closer(object bool) byte {
-	if object {
-		return '}'
-	}
-	return ']'
 }
 
 // missing is p, or endsEarly where the text has ended.
