@@ -38,6 +38,8 @@ func (c Code) Status() int {
 		return 413
 	case CodeUnavailable:
 		return 503
+	case CodeInternal:
+		return 500
 	}
 	return 500
 }

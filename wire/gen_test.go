@@ -248,6 +248,6 @@ func genError() *rapid.Generator[wire.Error] {
 }
 
 // nested returns a value of the given number of arrays or objects round a 1.
-func nested(levels int, open, close string) string {
-	return strings.Repeat(open, levels) + "1" + strings.Repeat(close, levels)
+func nested(levels int, left, right string) string {
+	return strings.Repeat(left, levels) + "1" + strings.Repeat(right, levels)
 }
