@@ -10,7 +10,7 @@ import (
 )
 
 type demoCmd struct {
-	Speed    float64 `default:"25" help:"Seconds of the night in one of yours, 1 to 40."`
+	Speed    float64 `default:"15" help:"Seconds of the night in one of yours, 1 to 40."`
 	Fixtures int     `default:"4000" help:"Fixtures of the nightly evaluation."`
 	Workers  int     `default:"50" help:"Workers of the evaluation."`
 	TPM      int64   `name:"tpm" default:"900000" help:"The account's tokens per minute."`
@@ -55,6 +55,9 @@ func printNight(w io.Writer, c *demoCmd, results []demo.Result) {
 		}
 		_, _ = fmt.Fprintf(w, "  evaluation %s, %d fixtures lost; %d refusals (429) at the provider; %.0f %% of the quota used\n",
 			took, lost(r), r.Throttled, 100*r.Utilisation)
+		if lag := time.Duration(r.LagMS) * time.Millisecond; lag > time.Second {
+			_, _ = fmt.Fprintf(w, "  this machine was busy: it was up to %s of the night late, which counts as waiting; a smaller --speed helps\n", lag.Round(100*time.Millisecond))
+		}
 	}
 	_, _ = fmt.Fprintln(w, "\nWaits are of answered calls, from the wish to send until the call that was answered was sent, in the night's time.")
 }

@@ -11,7 +11,6 @@ import (
 	"quotabroker/estimator"
 	"quotabroker/internal/natsnode"
 	"quotabroker/internal/service"
-	"quotabroker/wire"
 )
 
 // nobody decides: every producer calls the provider, and tries again as the
@@ -122,8 +121,9 @@ func (b *brokered) call(ctx context.Context, p *play, j *job) (time.Time, usage,
 		return client.Unknown(), err
 	})
 	var refused *client.Refused
-	if errors.As(err, &refused) && refused.Cause != wire.CauseDraining {
-		err = fmt.Errorf("%w: %s", errRefused, refused.Message)
+	var waited *client.NotGranted
+	if errors.As(err, &refused) || errors.As(err, &waited) {
+		err = fmt.Errorf("%w: %w", errRefused, err)
 	}
 	return sent, u, err
 }

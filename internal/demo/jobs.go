@@ -73,9 +73,9 @@ func recorded(kind int, a demodata.Arrival, limit int64) job {
 }
 
 // shots is how many problems stand before the one to solve.
-const shots = 5
+const shots = 3
 
-// writeEval makes the fixtures: every problem of HumanEval and GSM8K with five
+// writeEval makes the fixtures: every problem of HumanEval and GSM8K with three
 // others of its kind before it, over again until there are enough.
 func (s *script) writeEval(fixtures int, est *estimator.Estimator) error {
 	code, err := demodata.HumanEval()

@@ -12,10 +12,10 @@ import (
 )
 
 // Options say how the night is played. The zero Options are a night of 4000
-// fixtures and 50 workers, at 25 times the speed, played without and with the
+// fixtures and 50 workers, at 15 times the speed, played without and with the
 // broker.
 type Options struct {
-	Speed    float64   // seconds of the night in one of the watcher's; 0: 25
+	Speed    float64   // seconds of the night in one of the watcher's; 0: 15
 	Fixtures int       // of the evaluation; 0: 4000
 	Workers  int       // of the evaluation; 0: 50
 	TPM      int64     // the account's tokens per minute; 0: 900 000
@@ -31,8 +31,8 @@ const (
 	nightEnds     = 15 * time.Minute
 	patience      = 5 * time.Second // of whoever waits for a live answer
 	evalPatience  = 10 * time.Minute
-	firstToken    = 400 * time.Millisecond
-	tokensPerSec  = 120
+	firstToken    = 250 * time.Millisecond
+	tokensPerSec  = 250
 	liveLimit     = 1000 // max_tokens of a live request
 	evalLimit     = 512
 	workEvery     = 4 // of the background trace, every fourth request is played
@@ -40,7 +40,7 @@ const (
 )
 
 func (o Options) withDefaults() (Options, error) {
-	o.Speed = cmp.Or(o.Speed, 25)
+	o.Speed = cmp.Or(o.Speed, 15)
 	o.Fixtures = cmp.Or(o.Fixtures, 4000)
 	o.Workers = cmp.Or(o.Workers, 50)
 	o.TPM = cmp.Or(o.TPM, 900_000)

@@ -25,6 +25,7 @@ type play struct {
 	begin    time.Time
 	gate     gate
 	tally    [kinds]tally
+	lag      tally // how late this machine made the arrivals
 	evalLeft atomic.Int64
 	before   int64         // tokens used when the evaluation began
 	after    int64         // and when it was done
@@ -71,9 +72,11 @@ func (p *play) run(ctx context.Context) (Result, error) {
 func (p *play) replay(arrivals, ctx context.Context, wg *sync.WaitGroup, trace []job) {
 	for i := range trace {
 		j := &trace[i]
-		if !p.sleepUntil(arrivals, p.begin.Add(p.o.real(j.at))) {
+		due := p.begin.Add(p.o.real(j.at))
+		if !p.sleepUntil(arrivals, due) {
 			return
 		}
+		p.lag.waited(p.o.night(time.Since(due)))
 		wg.Go(func() { p.one(ctx, j) })
 	}
 }

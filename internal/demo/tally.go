@@ -49,6 +49,7 @@ type Result struct {
 	LimitTPM    int64         `json:"limit_tpm"`
 	PeakTokens  int64         `json:"provider_peak_tokens"` // in any rolling minute, as the provider charged them
 	Throttled   int64         `json:"provider_429"`
+	LagMS       int64         `json:"lag_ms"`      // how late this machine was with the arrivals, p99
 	Utilisation float64       `json:"utilisation"` // tokens used of those the account had, while the evaluation ran
 }
 
@@ -71,6 +72,7 @@ func (p *play) result() Result {
 		LimitTPM: p.o.TPM, PeakTokens: stats.Peak.Tokens, Throttled: stats.RefusedTokens + stats.RefusedRequests + stats.TooLarge,
 		EvalMS:   (p.o.night(p.evalDone) - evalBegins).Milliseconds(),
 		EvalDone: p.evalLeft.Load() == 0,
+		LagMS:    p.lag.quantile(99).Milliseconds(),
 	}
 	for k := range p.tally {
 		t := &p.tally[k]
