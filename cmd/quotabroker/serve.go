@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -94,7 +95,7 @@ func (c *serveCmd) Run(ctx context.Context, s *streams) error {
 	for _, w := range f.Warnings {
 		log.Warn(w)
 	}
-	b := &server{cmd: c, log: log, file: f}
+	b := &server{cmd: c, log: log, errors: s.err, file: f}
 	defer b.close()
 	if err := b.start(ctx); err != nil {
 		return err
@@ -115,13 +116,14 @@ func logger(c *serveCmd, s *streams) *slog.Logger {
 
 // server is a running broker.
 type server struct {
-	cmd  *serveCmd
-	log  *slog.Logger
-	file *config.File
-	node *natsnode.Node
-	svc  *service.Service
-	http *http.Server
-	fell chan error // the HTTP server ended
+	cmd    *serveCmd
+	log    *slog.Logger
+	errors io.Writer
+	file   *config.File
+	node   *natsnode.Node
+	svc    *service.Service
+	http   *http.Server
+	fell   chan error // the HTTP server ended
 }
 
 func (b *server) start(ctx context.Context) error {
@@ -257,7 +259,8 @@ func (b *server) reload(ctx context.Context) {
 	f, err := b.cmd.load(b.cmd.Config)
 	if err != nil {
 		b.svc.ReloadFailed()
-		b.log.Error("the configuration was not reloaded, the old one stays in force", "error", err)
+		b.log.Error("the configuration was not reloaded, the old one stays in force", "file", b.cmd.Config)
+		_, _ = fmt.Fprintln(b.errors, err) // with the place and a caret, which a log line would spoil
 		return
 	}
 	for _, w := range f.Warnings {
