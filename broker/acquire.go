@@ -251,7 +251,8 @@ func (b *Broker) lookAtRule(j *job, o *outlook) {
 		o.verdict, o.cause, o.wait = wire.Defer, wire.CauseConcurrency, b.leaseTime
 		return
 	}
-	ask := classes.Ask{Class: int(j.class), Cost: j.need, Ahead: o.ahead.need, Due: j.due}
+	head := j.ticket != none && o.ahead.count == 0
+	ask := classes.Ask{Class: int(j.class), Cost: j.need, Ahead: o.ahead.need, Due: j.due, Head: head}
 	check := b.rule.May(&ask)
 	if check.Go {
 		return

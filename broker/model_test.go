@@ -254,6 +254,11 @@ func (m *naivePool) aged(h *naiveTicket) bool {
 	return after > 0 && h.tried && m.now-h.since >= after && h.x <= m.bounded(h.class)
 }
 
+// paid reports whether a head has been one for a window, after which it is not paced.
+func (m *naivePool) paid(t *naiveTicket) bool {
+	return m.table[t.class].AgeAfter > 0 && t.tried && m.now-t.since >= m.window && t.x <= m.bounded(t.class)
+}
+
 // fits is §4.3 of the algorithm.
 func (m *naivePool) fits(c int, n int64) bool {
 	me := &m.class[c]

@@ -46,9 +46,9 @@ func (h *history) granted(t *naiveTicket, job *naiveTicket, d *wire.Decision, ah
 	return nil
 }
 
-func (h *history) deferred(t *naiveTicket, job *naiveTicket, d *wire.Decision, ahead int64, count int) error {
+func (h *history) deferred(t *naiveTicket, job *naiveTicket, d *wire.Decision, ahead int64, count int, due bool) error {
 	m, c := h.m, job.class
-	if err := h.told(job, d, ahead, count); err != nil {
+	if err := h.told(job, d, ahead, count, due); err != nil {
 		return err
 	}
 	if err := h.learned(t == nil, c, ahead+job.x); err != nil {
@@ -68,7 +68,7 @@ func (h *history) deferred(t *naiveTicket, job *naiveTicket, d *wire.Decision, a
 	t.due = h.now + time.Duration(d.RetryAfterMS)*time.Millisecond
 	if d.Booked {
 		h.met[metBooked]++
-		t.booked = true
+		t.booked, t.ahead = true, ahead
 		m.class[c].booked = max(m.class[c].booked, t.tag)
 	}
 	return nil
@@ -88,11 +88,12 @@ func (h *history) tried(t *naiveTicket, count int) {
 		m.seq++
 		t.tag, t.seq, t.tried = max(p.maxFin, t.tag), m.seq, false
 		m.insert(t)
+		t.ahead, _ = m.ahead(t.class, t.tag, t.seq)
 	}
 }
 
 // told checks what a deferral says.
-func (h *history) told(job *naiveTicket, d *wire.Decision, ahead int64, count int) error {
+func (h *history) told(job *naiveTicket, d *wire.Decision, ahead int64, count int, due bool) error {
 	m, c := h.m, job.class
 	eta, retry := time.Duration(d.EtaMS)*time.Millisecond, time.Duration(d.RetryAfterMS)*time.Millisecond
 	least, most := eta, eta
@@ -115,7 +116,7 @@ func (h *history) told(job *naiveTicket, d *wire.Decision, ahead int64, count in
 		want = wire.CauseQuota
 	case !m.fits(c, job.x):
 		want = wire.CauseReserved
-	case m.paced(c, job.x, 0) && (!job.booked || h.now < job.due):
+	case m.paced(c, job.x, 0) && !due:
 		want = wire.CausePace
 		h.met[metPaced]++
 	}

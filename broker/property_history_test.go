@@ -20,7 +20,8 @@ type history struct {
 	m         *naivePool
 	now       time.Duration
 	step      float64 // mean of the steps, in ns
-	disturbed bool    // quotas are cut, grants settled above and below their estimate
+	tenants   int
+	disturbed bool // quotas are cut, grants settled above and below their estimate
 	tickets   []*naiveTicket
 	leases    []*heldLease
 	upset     time.Duration // when the reserves last could not be expected to be there: growth of M, an overrun, a cut
@@ -89,13 +90,14 @@ func (t *tally) String() string {
 	return s[:len(s)-2]
 }
 
-// newHistory makes up a pool: the default shares or random ones, every feature on or off.
-func newHistory(seed uint64, disturbed bool) *history {
-	h := &history{Rand: rand.New(rand.NewPCG(seed, 11)), seed: seed, disturbed: disturbed}
+// newHistory makes up a pool: the default shares or random ones, every feature on
+// or off, and what edit says.
+func newHistory(seed uint64, disturbed bool, edit func(*Config)) *history {
+	h := &history{Rand: rand.New(rand.NewPCG(seed, 11)), seed: seed, tenants: 3, disturbed: disturbed}
 	h.cfg = DefaultConfig()
 	h.cfg.Margin = 0
 	h.cfg.Guard = time.Duration(h.IntN(2)) * time.Second
-	h.cfg.Buckets = []int{60, 120, 240}[h.IntN(3)]
+	h.cfg.Buckets = []int{60, 60, 120, 240}[h.IntN(4)]
 	h.cfg.Limits = []classes.Limit{{Metric: classes.Tokens, Amount: 100_000 + h.Int64N(900_000), Span: time.Minute}}
 	if h.IntN(2) == 0 {
 		h.shares()
@@ -125,6 +127,9 @@ func newHistory(seed uint64, disturbed bool) *history {
 	}
 	if disturbed {
 		h.cfg.LeaseTTL = []time.Duration{2 * time.Second, 20 * time.Second, 2 * time.Minute}[h.IntN(3)]
+	}
+	if edit != nil {
+		edit(&h.cfg)
 	}
 	h.step = (0.12 + 0.03*h.Float64()) * float64(time.Second)
 	h.b = New(h.cfg, 7, origin)
@@ -227,7 +232,7 @@ func (h *history) queued(t *naiveTicket) bool {
 // ask asks and holds the answer against the twin.
 func (h *history) ask(t *naiveTicket) error {
 	m := h.m
-	job := naiveTicket{class: h.IntN(len(m.class)), tenant: string(rune('a' + h.IntN(3))), x: h.size(), born: h.now}
+	job := naiveTicket{class: h.IntN(len(m.class)), tenant: string(rune('a' + h.IntN(h.tenants))), x: h.size(), born: h.now}
 	if t != nil {
 		job = *t
 		if !h.queued(t) {
@@ -248,7 +253,7 @@ func (h *history) ask(t *naiveTicket) error {
 	}
 	ahead, count := m.ahead(c, job.tag, job.seq)
 	n := ahead + x
-	due := t != nil && t.booked && h.now >= t.due
+	due := t != nil && (t.booked && h.now >= t.due || count == 0 && m.paid(t))
 	paced, fits := m.paced(c, n, ahead), m.fits(c, n)
 	before := m.deficit()
 	want := verdictOf(x <= m.largest(c), fits, paced && !due)
@@ -277,7 +282,7 @@ func (h *history) ask(t *naiveTicket) error {
 	case wire.Grant:
 		return h.granted(t, &job, d, ahead, before)
 	case wire.Defer:
-		return h.deferred(t, &job, d, ahead, count)
+		return h.deferred(t, &job, d, ahead, count, due)
 	}
 	return h.refused(t, &job, d, ahead)
 }

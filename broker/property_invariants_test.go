@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // spread runs n histories in parallel subtests and adds up what they exercised.
@@ -48,8 +50,8 @@ func (t *tally) enough(tt *testing.T, what ...int) {
 // TestUndisturbed is I1, I2, I3 and I9, and that every answer is the naive pool's,
 // on 3000 histories of a constant quota in which every grant takes its estimate.
 func TestUndisturbed(t *testing.T) {
-	total := spread(t, 200, func(seed uint64) (tally, error) {
-		h := newHistory(seed, false)
+	total := spread(t, 3000, func(seed uint64) (tally, error) {
+		h := newHistory(seed, false, nil)
 		err := h.lives(h.age())
 		return h.met, err
 	})
@@ -60,11 +62,40 @@ func TestUndisturbed(t *testing.T) {
 // TestDisturbed is I5, I7, I9 and I10, on 3000 histories with quota cuts to 30 to
 // 100 %, refunds, overruns and late settlements.
 func TestDisturbed(t *testing.T) {
-	total := spread(t, 200, func(seed uint64) (tally, error) {
-		h := newHistory(seed, true)
+	total := spread(t, 3000, func(seed uint64) (tally, error) {
+		h := newHistory(seed, true, nil)
 		err := h.lives(h.age())
 		return h.met, err
 	})
 	total.enough(t, metGuaranteed, metBorrowed, metAtOnce, metPaced, metAged, metLearned, metBooked, metDue,
 		metLate, metBack, metVanished, metRefunded, metOverrun, metCut, metDebt, metExpired, metMissing)
+}
+
+// TestBookings is I13, on 600 histories of 1500 steps with four tenants.
+func TestBookings(t *testing.T) {
+	var checked atomic.Int64
+	total := spread(t, 600, func(seed uint64) (tally, error) {
+		h := newHistory(seed, false, func(cfg *Config) {
+			for i, d := range []time.Duration{time.Second, 3 * time.Second, 3 * time.Second} {
+				cfg.Classes[i].Book = d
+			}
+		})
+		h.tenants = 4
+		for range 1500 {
+			if err := h.next(); err != nil {
+				return h.met, err
+			}
+			n, err := h.bookings()
+			if err != nil {
+				return h.met, err
+			}
+			checked.Add(int64(n))
+		}
+		return h.met, nil
+	})
+	total.enough(t, metBooked, metDue, metBack, metLate)
+	t.Logf("bookings checked: %d", checked.Load())
+	if checked.Load() < 100_000 {
+		t.Errorf("%d bookings were checked: the histories test nothing", checked.Load())
+	}
 }

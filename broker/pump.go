@@ -47,7 +47,7 @@ func (b *Broker) pumpClass(c int32) (moved bool) {
 		return true
 	}
 	ahead := q.ahead(&b.tickets, t.place())
-	ask := classes.Ask{Class: int(c), Cost: t.need, Ahead: ahead.need, Due: t.booked && b.now >= t.due}
+	ask := classes.Ask{Class: int(c), Cost: t.need, Ahead: ahead.need, Due: t.booked && b.now >= t.due, Head: ahead.count == 0}
 	check := b.rule.May(&ask)
 	if check.Go {
 		b.grantTicket(i)

@@ -12,6 +12,7 @@ type Ask struct {
 	Cost  Vec  // the job's own
 	Ahead Vec  // what stands before it in its class
 	Due   bool // it was booked, and its time has come: it is not paced
+	Head  bool // it is the head of its class, which is paced for one window at most
 }
 
 // Check is whether a job may go now, limit by limit.
@@ -52,7 +53,7 @@ func (r *Rule) May(a *Ask) Check {
 			continue
 		}
 		ch.fails[i] = !r.fits(l, a.Class, n[m], &ch.order)
-		ch.paced[i] = !a.Due && l.paced(a.Class, n[m], a.Ahead[m])
+		ch.paced[i] = l.paced(a.Class, n[m], a.Ahead[m]) && r.pacedFor(l, a) > 0
 		if ch.fails[i] || ch.paced[i] {
 			ch.Go = false
 		}
@@ -91,7 +92,7 @@ func (r *Rule) PaceWait(a *Ask, ch *Check) (wait time.Duration, ok bool) {
 		if ch.paced[i] {
 			p := &l.class[a.Class]
 			need := l.line.Level() + a.Ahead[l.Metric] - l.forgiven(p)
-			wait = max(wait, l.line.Leaks(need, l.quota-l.unmet, l.window))
+			wait = max(wait, min(l.line.Leaks(need, l.quota-l.unmet, l.window), r.pacedFor(l, a)))
 		}
 	}
 	return wait, true
@@ -117,7 +118,7 @@ func (r *Rule) cause(a *Ask, waits *[MaxLimits]time.Duration) (limit int, cause 
 			} else if l.quota-l.total() < x {
 				why = wire.CauseQuota
 			}
-		case !a.Due && l.paced(a.Class, x, 0):
+		case l.paced(a.Class, x, 0) && r.pacedFor(l, a) > 0:
 			why = wire.CausePace
 		}
 		if why != wire.CauseNone {
@@ -258,6 +259,21 @@ func (r *Rule) hold(l *limit, c, e int, o *order) int64 {
 func (l *limit) paced(c int, n, ahead int64) bool {
 	p := &l.class[c]
 	return p.tolerance > 0 && l.ring != nil && l.used[c]+n > p.share && l.line.Level()+ahead > l.forgiven(p)
+}
+
+// pacedFor returns for how long from now pacing may still keep the job waiting. A
+// head that ages pays what its class borrowed for one window at most: room that
+// comes back in lumps, together with those who push the line up, else meets a level
+// line never. A booking that is due has paid.
+func (r *Rule) pacedFor(l *limit, a *Ask) time.Duration {
+	d := &r.demand[a.Class]
+	switch {
+	case a.Due:
+		return 0
+	case a.Head && d.HeadTried && r.classes[a.Class].AgeAfter > 0 && r.Bounded(a.Class, d.Head):
+		return max(0, d.HeadSince+l.window-r.now)
+	}
+	return longest
 }
 
 // forgiven returns the level up to which a class of this tolerance borrows.

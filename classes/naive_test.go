@@ -230,13 +230,26 @@ func (m *naive) fitsThen(c int, n int64, u []int64, total int64) bool {
 }
 
 // pacedOut is 4.4 at a time t from now with f more poured in until then; u is what
-// the class uses then.
-func (m *naive) pacedOut(c int, n, ahead, u, f int64, t time.Duration) bool {
-	if m.table[c].Pace == 0 || u+n <= m.share[c] {
+// the class uses then, and until the time at which it is not paced any more.
+func (m *naive) pacedOut(c int, n, ahead, u, f int64, t, until time.Duration) bool {
+	if m.table[c].Pace == 0 || u+n <= m.share[c] || t >= until {
 		return false
 	}
 	left := m.tokens(f + ahead - m.forgiven(c))
 	return left.Add(left, m.level).Cmp(m.leaked(t)) > 0
+}
+
+// pacedFor returns for how long a job may be paced: not at all when its booking is
+// due, for a window since it was first tried when it is a head that ages.
+func (m *naive) pacedFor(a *Ask) time.Duration {
+	d := m.demand[a.Class]
+	switch {
+	case a.Due:
+		return 0
+	case a.Head && d.HeadTried && m.table[a.Class].AgeAfter > 0 && d.Head[Tokens] <= m.largestBounded(a.Class):
+		return d.HeadSince + m.window - m.now
+	}
+	return longest
 }
 
 // forgiven is tau·R in whole tokens.
@@ -267,7 +280,9 @@ func (m *naive) then(c int, n int64, t time.Duration) (u []int64, total, f int64
 // wait is 4.7 for a job that may not go now. boundary is the first bucket boundary
 // at which it may; exact is the first moment at all, where pacing ends between two
 // boundaries. Both are 0 where neither comes within a window and a bucket.
-func (m *naive) wait(c int, n, ahead int64, due bool) (exact, boundary time.Duration) {
+func (m *naive) wait(a *Ask) (exact, boundary time.Duration) {
+	c, ahead, until := a.Class, a.Ahead[Tokens], m.pacedFor(a)
+	n := ahead + a.Cost[Tokens]
 	u, total := m.usedAt(m.now)
 	first := m.now / m.bucket
 	last := int(m.window/m.bucket) + 1
@@ -283,7 +298,7 @@ func (m *naive) wait(c int, n, ahead int64, due bool) (exact, boundary time.Dura
 		if !fits {
 			continue
 		}
-		paced := func(t time.Duration) bool { return !due && m.pacedOut(c, n, ahead, u[c], f, t) }
+		paced := func(t time.Duration) bool { return m.pacedOut(c, n, ahead, u[c], f, t, until) }
 		if j > 0 && !paced(t) {
 			if exact == 0 {
 				exact = t
@@ -298,8 +313,8 @@ func (m *naive) wait(c int, n, ahead int64, due bool) (exact, boundary time.Dura
 			continue
 		}
 		// The first moment at which pacing ends: it only leaks meanwhile.
-		if m.quota > m.unmet {
-			exact = m.levels(f + ahead - m.forgiven(c))
+		if exact = until; m.quota > m.unmet {
+			exact = max(min(until, m.levels(f+ahead-m.forgiven(c))), t)
 		}
 	}
 	return exact, 0
@@ -314,7 +329,9 @@ func (m *naive) levels(plus int64) time.Duration {
 }
 
 // beyond is the estimate of 4.7 for a wait of more than a window.
-func (m *naive) beyond(c int, n, ahead int64, due bool) time.Duration {
+func (m *naive) beyond(a *Ask) time.Duration {
+	c, ahead := a.Class, a.Ahead[Tokens]
+	n := ahead + a.Cost[Tokens]
 	u, _ := m.usedAt(m.now)
 	served := m.quota
 	for e := range m.table {
@@ -330,7 +347,7 @@ func (m *naive) beyond(c int, n, ahead int64, due bool) time.Duration {
 	}
 	served = max(served, m.share[c])
 	t := m.window + m.bucket + time.Duration(times(max(0, n-served), int64(m.window), served))
-	if m.table[c].Pace > 0 && !due {
+	if m.table[c].Pace > 0 && m.pacedFor(a) > 0 {
 		over := m.shown() + ahead - m.forgiven(c)
 		t = max(t, time.Duration(times(max(0, over), int64(m.window), served)))
 	}

@@ -314,8 +314,9 @@ func (l *limit) setUnmet() {
 	}
 }
 
-// m returns the reserve in whole units.
-func (p *standing) m() int64 { return p.reserve >> reserveScale }
+// m returns the reserve in whole units, to the nearest: a single lease that was
+// learned is there for a half-life, not until the first moment has passed.
+func (p *standing) m() int64 { return (p.reserve + 1<<reserveScale/2) >> reserveScale }
 
 // protected returns P for a class that uses u and has queued q that counts.
 func (p *standing) protected(u, q int64) int64 { return min(p.floor, u+q+p.m()) }

@@ -70,7 +70,7 @@ func (w *world) table() []Class {
 			c.ReserveMax = Portion(w.Int64N(int64(c.Floor) + 1))
 			c.ReserveMin = Portion(w.Int64N(int64(c.ReserveMax) + 1))
 		}
-		if i > 0 && w.IntN(3) > 0 {
+		if i > 0 && w.IntN(4) > 0 {
 			c.Pace = time.Duration(500+w.IntN(2000)) * time.Millisecond
 		}
 		if w.IntN(2) == 0 {
@@ -128,7 +128,7 @@ func (w *world) step() {
 			d.Head[Tokens] = w.size(c)
 			d.Queued[Tokens] = d.Head[Tokens] + int64(d.Count-1)*w.size(c)
 			if w.IntN(3) > 0 {
-				d.HeadTried, d.HeadSince = true, w.m.now-min(w.m.now, time.Duration(w.IntN(30))*time.Second)
+				d.HeadTried, d.HeadSince = true, w.m.now-min(w.m.now, time.Duration(w.IntN(120))*time.Second)
 			}
 		}
 		w.rule.SetDemand(c, d)
@@ -205,12 +205,15 @@ func (w *world) compare(t *testing.T, seed uint64) {
 	if w.IntN(2) == 0 {
 		ahead = w.Int64N(m.quota/4 + 1)
 	}
-	a := Ask{Class: c, Cost: Vec{Tokens: x}, Ahead: Vec{Tokens: ahead}, Due: w.IntN(8) == 0}
+	a := Ask{Class: c, Cost: Vec{Tokens: x}, Ahead: Vec{Tokens: ahead}, Due: w.IntN(8) == 0, Head: ahead == 0 && w.IntN(2) == 0}
 	n := x + ahead
 	check := w.rule.May(&a)
-	fits, paced := m.fits(c, n, u, total), !a.Due && m.pacedOut(c, n, ahead, u[c], 0, 0)
+	fits, paced := m.fits(c, n, u, total), m.pacedOut(c, n, ahead, u[c], 0, 0, m.pacedFor(&a))
 	if check.fails[0] == fits || check.paced[0] != paced || check.Go != (fits && !paced) {
 		t.Fatalf("seed %d: class %d, %d behind %d: fits %v paced %v, the rule says %+v\n%s", seed, c, x, ahead, fits, paced, check, m)
+	}
+	if !a.Due && !paced && m.pacedOut(c, n, ahead, u[c], 0, 0, longest) {
+		w.met["head not paced after a window"]++
 	}
 	switch {
 	case check.Go && u[c]+n <= m.floor[c]:
@@ -225,12 +228,11 @@ func (w *world) compare(t *testing.T, seed uint64) {
 func (w *world) compareWait(t *testing.T, seed uint64, a *Ask, check *Check) {
 	m, c := w.m, a.Class
 	x, ahead := a.Cost[Tokens], a.Ahead[Tokens]
-	n := x + ahead
 	u, total := m.usedAt(m.now)
 	got := w.rule.When(a, check)
-	exact, boundary := m.wait(c, n, ahead, a.Due)
+	exact, boundary := m.wait(a)
 	if exact == 0 && boundary == 0 {
-		exact = m.beyond(c, n, ahead, a.Due)
+		exact = m.beyond(a)
 		w.met["beyond a window"]++
 	} else if exact != boundary {
 		w.met["pacing ends between boundaries"]++
@@ -248,7 +250,7 @@ func (w *world) compareWait(t *testing.T, seed uint64, a *Ask, check *Check) {
 		want = wire.CauseQuota
 	case !m.fits(c, x, u, total):
 		want = wire.CauseReserved
-	case !a.Due && m.pacedOut(c, x, 0, u[c], 0, 0):
+	case m.pacedOut(c, x, 0, u[c], 0, 0, m.pacedFor(a)):
 		want = wire.CausePace
 	}
 	if got.Cause != want {
@@ -267,7 +269,7 @@ func (w *world) paceEnds(t *testing.T, seed uint64, a *Ask, check *Check) {
 	if m.quota == m.unmet {
 		return
 	}
-	if want := m.levels(a.Ahead[Tokens] - m.forgiven(a.Class)); !ok || wait != want {
+	if want := min(m.levels(a.Ahead[Tokens]-m.forgiven(a.Class)), m.pacedFor(a)); !ok || wait != want {
 		t.Fatalf("seed %d: pacing ends in %s (%v), want %s\n%s", seed, wait, ok, want, m)
 	}
 	w.met["pacing alone"]++
@@ -304,6 +306,9 @@ func TestRuleAgainstNaive(t *testing.T) {
 		}
 	}
 	t.Logf("exercised: %v", total)
+	if total["head not paced after a window"] < 5 {
+		t.Error("no head was old enough not to be paced")
+	}
 	for _, what := range []string{
 		"granted within the floor", "granted above the floor", "beyond a window", "pacing ends between boundaries",
 		"cause quota", "cause reserved", "cause pace", "cause order", "learned", "reserve fell", "pacing alone",

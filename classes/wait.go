@@ -13,12 +13,13 @@ func (r *Rule) wait(l *limit, a *Ask, o *order, fails bool) time.Duration {
 	ahead := a.Ahead[m]
 	n := ahead + a.Cost[m]
 	p := &l.class[c]
-	pace := p.tolerance > 0 && !a.Due
+	paced := r.pacedFor(l, a)
+	pace := p.tolerance > 0 && paced > 0
 	forgiven, leak := int64(0), l.quota-l.unmet
 	level := time.Duration(0) // when the line is low enough, at the earliest
 	if pace {
 		forgiven = l.forgiven(p)
-		level = l.line.Leaks(l.line.Level()+ahead-forgiven, leak, l.window)
+		level = min(paced, l.line.Leaks(l.line.Level()+ahead-forgiven, leak, l.window))
 	}
 	if n > l.quota {
 		return r.beyond(l, c, n, ahead, pace, forgiven)
@@ -46,7 +47,7 @@ func (r *Rule) wait(l *limit, a *Ask, o *order, fails bool) time.Duration {
 		if !over {
 			return max(t, 1)
 		}
-		level := max(t, l.line.Leaks(l.line.Level()+f.come+ahead-forgiven, leak, l.window))
+		level := max(t, min(paced, l.line.Leaks(l.line.Level()+f.come+ahead-forgiven, leak, l.window)))
 		if level == t || j == last || level < next {
 			return max(level, 1)
 		}
