@@ -50,7 +50,9 @@ func (b *Broker) Acquire(now time.Time, a Ask) ([]Effect, *wire.Error) {
 	if a.RequestID != "" {
 		if ref, ok := b.byRequest[requestKey{src.index, a.RequestID}]; ok {
 			if ref.lease { // asked again before the answer arrived: the same lease, nothing is charged
-				b.emit(Effect{To: a.To, Confirm: a.Confirm, Decision: b.grantDecision(b.leases.at(ref.i))})
+				l := b.leases.at(ref.i)
+				l.held = true
+				b.emit(Effect{To: a.To, Confirm: a.Confirm, Decision: b.grantDecision(l)})
 				return b.finish(), nil
 			}
 			ticket = ref.i
@@ -230,11 +232,10 @@ func (b *Broker) lookAtTenant(j *job, o *outlook) {
 	var ahead classes.Vec
 	var before int32
 	if j.tenant != none {
-		switch t := b.tenants.at(j.tenant); {
-		case j.ticket != none && b.tickets.at(j.ticket).parked:
+		if t := b.tenants.at(j.tenant); j.ticket != none && b.tickets.at(j.ticket).parked {
 			ahead, before = b.chained(t, j.ticket)
-		case t.first != none && !j.at.before(b.tickets.at(t.first)):
-			ahead, before = t.parkedNeed, t.parked
+		} else {
+			ahead, before = t.ahead(&b.tickets, j.at)
 		}
 	}
 	if wait := b.tenantWait(j.tenant, j.tier, &j.need, &ahead, before); wait > 0 {
@@ -271,7 +272,7 @@ func (b *Broker) bound(j *job, o *outlook) {
 		o.verdict, o.cause = wire.Refuse, wire.CauseDeadline
 	case maxWait > 0 && until > j.born+maxWait:
 		o.verdict, o.bound = wire.Refuse, maxWait
-		if !o.parked {
+		if o.cause != wire.CauseTenantLimit {
 			o.cause = wire.CauseClassSaturated
 		}
 	case j.ticket == none && b.full(j):

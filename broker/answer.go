@@ -15,7 +15,7 @@ import (
 func (b *Broker) deferral(i int32, o *outlook) wire.Decision {
 	t := b.tickets.at(i)
 	q := &b.queues[t.class]
-	told := ceilMS(b.tellWait(t, o))
+	told, eta := b.tellWait(t, o)
 	t.due = b.now + told
 	b.ticketDue.set(i, t.due+b.cfg.Claim)
 	booked := o.exact && o.wait <= b.cfg.Classes[t.class].Book && told >= o.wait
@@ -23,12 +23,12 @@ func (b *Broker) deferral(i int32, o *outlook) wire.Decision {
 		t.booked = true
 		tr := &q.tiers[t.tier]
 		tr.booked = max(tr.booked, t.tag)
-		q.bookedKey = max(q.bookedKey, q.effective(&b.tickets, t.place()))
+		q.bookedKey = max(q.bookedKey, q.effective(&b.tickets, t.place()).key)
 	}
 	b.stats[t.class].defers[o.cause]++
 	return wire.Decision{
 		Verdict: wire.Defer, Class: b.cfg.Classes[t.class].Name, Pool: b.cfg.Pool, Cost: t.cost, Cause: o.cause,
-		Ticket: wire.TicketID{Epoch: b.epoch, N: t.n}, RetryAfterMS: told.Milliseconds(), EtaMS: ceilMS(o.wait).Milliseconds(),
+		Ticket: wire.TicketID{Epoch: b.epoch, N: t.n}, RetryAfterMS: told.Milliseconds(), EtaMS: eta.Milliseconds(),
 		Booked: booked, Position: int64(o.ahead.count) + 1, TokensAhead: o.ahead.need[classes.Tokens],
 		Limit: b.limitName(o), WaitedMS: (b.now - t.born).Milliseconds(),
 	}
@@ -48,22 +48,23 @@ func (b *Broker) deferTicket(i int32) wire.Decision {
 	return b.deferral(i, &o)
 }
 
-// tellWait returns how long a ticket is told to stay away. A pause is known, not
-// estimated: it is told in full, and a moment more, so that tickets do not come
-// back together.
-func (b *Broker) tellWait(t *ticket, o *outlook) time.Duration {
-	wait := o.wait
+// tellWait returns how long a ticket is told to stay away, and how long it is
+// expected to wait, both in whole milliseconds. A pause is known, not estimated: it
+// is told in full, and a moment more, so that tickets do not come back together.
+func (b *Broker) tellWait(t *ticket, o *outlook) (told, eta time.Duration) {
 	h := hash32(t.n ^ uint64(t.asks)<<40)
+	told, eta = o.wait, o.wait
 	switch {
 	case o.cause == wire.CauseProviderPause:
-		wait += time.Second * time.Duration(h&0xffff) / 0xffff
-	case wait > b.cfg.Near:
+		eta += time.Second * time.Duration(h&0xffff) / 0xffff
+		told = eta
+	case told > b.cfg.Near:
 		low := b.cfg.Near/2 + b.cfg.Near/2*time.Duration(h&0xffff)/0xffff
-		far := min(b.cfg.MaxDefer, wait/3)
+		far := min(b.cfg.MaxDefer, told/3)
 		far -= far / 4 * time.Duration(h>>16) / 0xffff
-		wait = max(low, far)
+		told = max(low, far)
 	}
-	return min(wait, b.cfg.MaxDefer)
+	return ceilMS(min(told, b.cfg.MaxDefer)), ceilMS(eta)
 }
 
 // refuse answers an ask that has no ticket.

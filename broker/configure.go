@@ -207,7 +207,7 @@ func (b *Broker) requeue(waiting []int32) {
 		q := &b.queues[t.class]
 		tr := &q.tiers[t.tier]
 		t.tag = max(tr.v, tn.fin)
-		t.key = int64(t.born) + tr.base
+		t.key = rankAt(t.born, tr.base)
 		tn.fin = t.tag + t.weight
 		tn.tickets++
 		tr.maxFin = max(tr.maxFin, tn.fin)

@@ -43,9 +43,9 @@ func (b *Broker) wouldBe(j *job, o *outlook) wire.Decision {
 		d.Borrowed = b.wouldBorrow(j)
 	case wire.Defer:
 		t := ticket{n: uint64(j.at.seq), booked: true}
-		told := ceilMS(b.tellWait(&t, o))
+		told, eta := b.tellWait(&t, o)
 		d.Cause, d.Limit = o.cause, b.limitName(o)
-		d.RetryAfterMS, d.EtaMS = told.Milliseconds(), ceilMS(o.wait).Milliseconds()
+		d.RetryAfterMS, d.EtaMS = told.Milliseconds(), eta.Milliseconds()
 		d.Booked = o.exact && o.wait <= b.cfg.Classes[j.class].Book && told >= o.wait
 		d.Position, d.TokensAhead = int64(o.ahead.count)+1, o.ahead.need[classes.Tokens]
 	case wire.Refuse:

@@ -15,7 +15,7 @@ type lease struct {
 	source    int32
 	tenant    int32 // none once it has ended
 	state     leaseState
-	requestID string // "" once it has ended
+	requestID string // "" once it has ended for good
 	reserved  wire.Cost
 	charged   wire.Cost // what stays charged; reserved until it has ended
 	waited    time.Duration
@@ -23,6 +23,8 @@ type lease struct {
 	expires   time.Duration
 	ttl       time.Duration
 	confirmBy time.Duration // never once confirmed
+	held      bool          // its producer has it: it confirmed, or was answered more than once
+	forgetAt  time.Duration // once it has ended
 	borrowed  bool
 	probe     bool
 
@@ -206,8 +208,9 @@ func (b *Broker) end(i int32, state leaseState) {
 	if was != inFlight {
 		return
 	}
+	l.forgetAt = b.now + b.remember
 	b.leaseDue.drop(i)
-	b.ended.push(dueAt{b.now + b.remember, i})
+	b.ended.push(dueAt{l.forgetAt, i})
 	if l.confirmBy != never {
 		b.unconfirmed--
 		l.confirmBy = never
@@ -215,8 +218,11 @@ func (b *Broker) end(i int32, state leaseState) {
 	b.inFlight--
 	b.stats[l.class].inFlight--
 	b.rule.Release(int(l.class))
-	if l.requestID != "" {
-		delete(b.byRequest, requestKey{l.source, l.requestID})
+	key := requestKey{l.source, l.requestID}
+	if ref, ok := b.byRequest[key]; ok && ref.lease && ref.i == i {
+		delete(b.byRequest, key)
+	}
+	if state != takenBack {
 		l.requestID = ""
 	}
 	if state == settled {
@@ -226,10 +232,11 @@ func (b *Broker) end(i int32, state leaseState) {
 	if l.probe && state != settled {
 		b.provider.probeLost()
 	}
-	t := l.tenant
-	l.tenant = none
-	b.tenants.at(t).inFlight--
-	b.release(t)
+	if t := l.tenant; t != none {
+		l.tenant = none
+		b.tenants.at(t).inFlight--
+		b.release(t)
+	}
 }
 
 // Renew prolongs a lease in flight; it also counts as a confirmation.
@@ -252,28 +259,52 @@ func (b *Broker) Renew(now time.Time, source string, r wire.RenewRequest) (wire.
 	return wire.RenewReply{Lease: r.Lease, TTLMS: l.ttl.Milliseconds()}, b.finish(), nil
 }
 
-// Confirm says that the producer has the grant.
+// Confirm says that the producer has the grant. One that was taken back meanwhile,
+// because the word took too long, is given again: the producer will spend it.
 func (b *Broker) Confirm(now time.Time, id wire.LeaseID) []Effect {
 	b.start(now)
-	if l := b.own(id); l != nil && l.state == inFlight {
+	switch l := b.own(id); {
+	case l == nil:
+	case l.state == inFlight:
 		b.confirm(l)
 		b.leaseDue.set(slot(id.N), l.expires)
+	case l.state == takenBack:
+		b.reinstate(slot(id.N))
 	}
 	return b.finish()
 }
 
 func (b *Broker) confirm(l *lease) {
+	l.held = true
 	if l.confirmBy != never {
 		l.confirmBy = never
 		b.unconfirmed--
 	}
 }
 
-// Abandon says that the grant's reply reached nobody: it is taken back as if it
-// had never been, and counted.
+// reinstate puts a lease that was taken back in flight again and charges it now, like
+// an overrun: there may be no room for it. Its tenant's cap no longer counts it.
+func (b *Broker) reinstate(i int32) {
+	l := b.leases.at(i)
+	l.state, l.held, l.charged, l.granted = inFlight, true, l.reserved, b.now
+	l.expires = b.now + l.ttl
+	if key := (requestKey{l.source, l.requestID}); l.requestID != "" {
+		if _, taken := b.byRequest[key]; !taken {
+			b.byRequest[key] = requestRef{lease: true, i: i}
+		}
+	}
+	b.rule.Charge(int(l.class), classes.VecOf(l.reserved))
+	b.inFlight++
+	b.stats[l.class].inFlight++
+	b.leaseDue.set(i, l.expires)
+}
+
+// Abandon says that a reply with the grant reached nobody: it is taken back as if it
+// had never been, and counted. Once its producer is known to have it, from a
+// confirmation or because it was answered more than once, it stays.
 func (b *Broker) Abandon(now time.Time, id wire.LeaseID) []Effect {
 	b.start(now)
-	if l := b.own(id); l != nil && l.state == inFlight {
+	if l := b.own(id); l != nil && l.state == inFlight && !l.held {
 		b.abandon(slot(id.N))
 	}
 	return b.finish()
@@ -315,6 +346,8 @@ func (b *Broker) forget() {
 			return
 		}
 		b.ended.pop()
-		b.leases.drop(d.ref)
+		if l := b.leases.at(d.ref); l.state != inFlight && l.forgetAt == d.at { // else it was given again
+			b.leases.drop(d.ref)
+		}
 	}
 }

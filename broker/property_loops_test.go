@@ -15,6 +15,7 @@ import (
 // class, the worst of which come back.
 func side(t *testing.T, n int, one func(t *testing.T, seed uint64) [3]time.Duration) (worst [3]time.Duration) {
 	var mu sync.Mutex
+	n = histories(n)
 	parts := 2 * runtime.GOMAXPROCS(0)
 	t.Run("loops", func(t *testing.T) {
 		for part := range parts {
@@ -119,7 +120,7 @@ func TestFloorWithinAWindow(t *testing.T) {
 	})
 	t.Logf("I4: worst %v over %v heads", worst, counted)
 	for c, n := range counted {
-		if n < 1000 {
+		if n < histories(1000) {
 			t.Errorf("class %d had %d heads within its floor: the loops test nothing", c, n)
 		}
 	}

@@ -22,6 +22,27 @@ func (b *Broker) pump() {
 			}
 		}
 	}
+	if b.wake != never {
+		b.wake = min(b.wake, b.nextAged())
+	}
+}
+
+// nextAged returns when the next head will have waited so long that the order
+// between the classes changes; never if none will.
+func (b *Broker) nextAged() time.Duration {
+	next := never
+	for c := range b.queues {
+		after := b.cfg.Classes[c].AgeAfter
+		if after == 0 || b.queues[c].tickets == 0 {
+			continue
+		}
+		if h := b.queues[c].head(&b.tickets); h != none {
+			if t := b.tickets.at(h); t.tried && t.since+after > b.now {
+				next = min(next, t.since+after)
+			}
+		}
+	}
+	return next
 }
 
 // pumpClass tries the first held ask of class c and reports whether something was
@@ -40,8 +61,8 @@ func (b *Broker) pumpClass(c int32) (moved bool) {
 		return false
 	}
 	t := b.tickets.at(i)
-	var nothing classes.Vec
-	if wait := b.tenantWait(t.tenant, t.tier, &t.need, &nothing, 0); wait > 0 {
+	parked, before := b.tenants.at(t.tenant).ahead(&b.tickets, t.place())
+	if wait := b.tenantWait(t.tenant, t.tier, &t.need, &parked, before); wait > 0 {
 		b.park(i)
 		b.ticketDue.set(i, min(t.holdUntil, b.now+wait))
 		return true
@@ -56,7 +77,10 @@ func (b *Broker) pumpClass(c int32) (moved bool) {
 	if wait, ok := b.rule.PaceWait(&ask, &check); ok && wait > 0 {
 		b.wake = min(b.wake, b.now+wait)
 	}
-	b.wake = min(b.wake, b.rule.NextBoundary())
+	b.wake = min(b.wake, b.rule.NextChange())
+	if t.booked && t.due > b.now {
+		b.wake = min(b.wake, t.due)
+	}
 	if ahead.count == 0 {
 		return b.tried(i)
 	}
@@ -82,7 +106,7 @@ func (b *Broker) tried(i int32) (moved bool) {
 	tr.remove(&b.tickets, i)
 	b.seq++
 	t.tag, t.seq, t.tried = max(tr.maxFin, t.tag), b.seq, false
-	t.key = int64(b.now) + tr.base
+	t.key = rankAt(b.now, tr.base)
 	tr.maxFin = max(tr.maxFin, t.tag+t.weight)
 	b.tenants.at(t.tenant).fin = max(b.tenants.at(t.tenant).fin, t.tag+t.weight)
 	tr.insert(&b.tickets, i)
@@ -132,30 +156,34 @@ func (b *Broker) ticketFell(i int32) {
 
 // holdEnds answers a held ask at the last moment: with the grant if it may just go,
 // with the refusal whose bound is reached, else with a deferral. A parked one may
-// only have been due to be tried.
+// only have been due to be tried: then its tenant's oldest return first, and the
+// order of the class decides.
 func (b *Broker) holdEnds(i int32) {
 	t := b.tickets.at(i)
+	if t.parked && b.now < t.holdUntil {
+		b.release(t.tenant)
+	}
 	j := job{
 		class: t.class, tier: t.tier, source: t.source, tenant: t.tenant, ticket: i, at: t.place(),
 		cost: t.cost, need: t.need, weight: t.weight, born: t.born, deadline: t.deadline, due: t.booked && b.now >= t.due,
 	}
 	o := b.look(&j)
 	switch {
+	case o.verdict == wire.Refuse:
+		b.refuseTicket(i, &o)
+	case b.now < t.holdUntil:
+		if t.parked && !o.parked {
+			b.unpark(i)
+		}
+		b.ticketDue.set(i, t.holdUntil)
+		if t.parked {
+			b.ticketDue.set(i, min(t.holdUntil, b.now+o.wait))
+		}
 	case o.verdict == wire.Grant:
 		if t.parked {
 			b.unpark(i)
 		}
 		b.grantTicket(i)
-	case b.now < t.holdUntil && o.verdict == wire.Defer:
-		if t.parked && !o.parked {
-			b.unpark(i)
-		}
-		b.ticketDue.set(i, t.holdUntil)
-		if o.parked {
-			b.ticketDue.set(i, min(t.holdUntil, b.now+o.wait))
-		}
-	case o.verdict == wire.Refuse:
-		b.refuseTicket(i, &o)
 	default:
 		t.hold = false
 		if t.parked != o.parked {

@@ -31,7 +31,7 @@ type tier struct {
 type place struct {
 	tier     int32
 	tag, seq int64
-	key      int64
+	key      rank
 }
 
 func newQueue(cfg *Config) queue {
@@ -54,11 +54,11 @@ func (c *Config) tiers() []Tier {
 // behind what was granted, and behind every booking.
 func (q *queue) newcomer(now time.Duration, tier int32, fin, seq int64) place {
 	t := &q.tiers[tier]
-	p := place{tier: tier, tag: max(t.v, fin), seq: seq, key: int64(now) + t.base}
+	p := place{tier: tier, tag: max(t.v, fin), seq: seq, key: rankAt(now, t.base)}
 	if q.tickets > 0 {
 		p.tag = max(p.tag, t.booked)
 		if q.bookedKey != noKey {
-			p.key = max(p.key, q.bookedKey+1)
+			p.key.key = max(p.key.key, q.bookedKey+1)
 		}
 	}
 	return p
@@ -69,11 +69,11 @@ func (q *queue) newcomer(now time.Duration, tier int32, fin, seq int64) place {
 // the largest key up to the place. Written like this it is one total order.
 func (q *queue) ahead(a *arena[ticket], p place) sums {
 	if q.tickets == 0 {
-		return sums{key: noKey}
+		return sums{key: noRank}
 	}
 	own := &q.tiers[p.tier]
 	out := own.beforePlace(a, p.tag, p.seq)
-	key := max(out.key, p.key)
+	key := maxRank(out.key, p.key)
 	for i := range q.tiers {
 		if t := &q.tiers[i]; int32(i) != p.tier {
 			before := t.prefix(a, key, t.base < own.base || t.base == own.base && int32(i) < p.tier)
@@ -84,9 +84,15 @@ func (q *queue) ahead(a *arena[ticket], p place) sums {
 }
 
 // effective returns the largest key up to a place within its own tier.
-func (q *queue) effective(a *arena[ticket], p place) int64 {
+func (q *queue) effective(a *arena[ticket], p place) rank {
 	before := q.tiers[p.tier].beforePlace(a, p.tag, p.seq)
-	return max(before.key, p.key)
+	return maxRank(before.key, p.key)
+}
+
+// rankAt is the rank of work that asked at the given time in a tier of this base.
+func rankAt(asked time.Duration, base int64) rank {
+	key := int64(asked) + base
+	return rank{key, key}
 }
 
 // head returns the first ticket of the class that is not late.
@@ -105,14 +111,14 @@ func (q *queue) firstHeld(a *arena[ticket]) int32 {
 	if len(q.tiers) == 1 {
 		return q.tiers[0].firstHeld(a)
 	}
-	best, bestKey := none, int64(0)
+	best, bestKey := none, noRank
 	for i := range q.tiers {
 		f := q.tiers[i].firstHeld(a)
 		if f == none {
 			continue
 		}
 		key := q.effective(a, a.at(f).place())
-		if best == none || key < bestKey || key == bestKey && q.tiers[i].base < q.tiers[a.at(best).tier].base {
+		if best == none || key.less(bestKey) || key == bestKey && q.tiers[i].base < q.tiers[a.at(best).tier].base {
 			best, bestKey = f, key
 		}
 	}
@@ -123,7 +129,7 @@ func (q *queue) firstHeld(a *arena[ticket]) int32 {
 func (q *queue) precedes(a *arena[ticket], i, j int32) bool {
 	t, o := a.at(i), a.at(j)
 	if t.key != o.key {
-		return t.key < o.key
+		return t.key.less(o.key)
 	}
 	if b, ob := q.tiers[t.tier].base, q.tiers[o.tier].base; b != ob {
 		return b < ob
@@ -135,7 +141,7 @@ func (t *ticket) place() place { return place{t.tier, t.tag, t.seq, t.key} }
 
 // waiting returns what waits in the class and counts.
 func (q *queue) waiting(a *arena[ticket]) sums {
-	out := sums{key: noKey}
+	out := sums{key: noRank}
 	for i := range q.tiers {
 		s := q.tiers[i].total(a)
 		out.add(&s)

@@ -176,7 +176,8 @@ func (b *Broker) spend(t *tenant, need *classes.Vec) {
 }
 
 // park takes ticket i out of its class's order: work that may not start holds
-// nothing back. A ticket older than the chain's first goes before it.
+// nothing back. The chain keeps the order of the class; the newest ticket and one
+// that was tried and goes back find their places at its ends.
 func (b *Broker) park(i int32) {
 	tk := b.tickets.at(i)
 	t := b.tenants.at(tk.tenant)
@@ -186,13 +187,20 @@ func (b *Broker) park(i int32) {
 	q.parked++
 	t.parked++
 	t.parkedNeed = t.parkedNeed.Add(tk.need)
-	switch {
-	case t.first == none:
-		t.first, t.last = i, i
-	case !b.tickets.at(t.first).before(tk.tag, tk.seq):
+	after := t.last
+	if after != none && !b.tickets.at(after).before(tk.tag, tk.seq) {
+		after = none
+		for at := t.first; b.tickets.at(at).before(tk.tag, tk.seq); at = b.tickets.at(at).chain {
+			after = at
+		}
+	}
+	if after == none {
 		tk.chain, t.first = t.first, i
-	default:
-		b.tickets.at(t.last).chain, t.last = i, i
+	} else {
+		tk.chain, b.tickets.at(after).chain = b.tickets.at(after).chain, i
+	}
+	if tk.chain == none {
+		t.last = i
 	}
 	b.demand(tk.class)
 }
@@ -228,6 +236,15 @@ func (b *Broker) unchain(t *tenant, i int32) {
 	b.tickets.at(i).chain = none
 }
 
+// ahead returns what is parked before a place: all of the chain if its first is, so
+// that nothing of a tenant passes older work of its own that may not start.
+func (t *tenant) ahead(a *arena[ticket], p place) (need classes.Vec, count int32) {
+	if t.first == none || p.before(a.at(t.first)) {
+		return need, 0
+	}
+	return t.parkedNeed, t.parked
+}
+
 // chained returns what the chain holds before ticket i.
 func (b *Broker) chained(t *tenant, i int32) (need classes.Vec, count int32) {
 	for at := t.first; at != i && at != none; at = b.tickets.at(at).chain {
@@ -240,12 +257,13 @@ func (b *Broker) chained(t *tenant, i int32) (need classes.Vec, count int32) {
 // release lets the first of a tenant's chain return, as far as its caps allow.
 func (b *Broker) release(ti int32) {
 	t := b.tenants.at(ti)
-	var nothing classes.Vec
-	for t.first != none {
+	var released classes.Vec
+	for n := int32(0); t.first != none; n++ {
 		tk := b.tickets.at(t.first)
-		if b.tenantWait(ti, t.tier, &tk.need, &nothing, 0) > 0 {
+		if b.tenantWait(ti, t.tier, &tk.need, &released, n) > 0 {
 			return
 		}
+		released = released.Add(tk.need)
 		b.unpark(t.first)
 		if _, capped := b.tenantCap(t.tier); capped {
 			return // one lease that ends lets one ticket return; it is parked again if it is too late

@@ -39,10 +39,8 @@ type ticket struct {
 	parked bool // its tenant is at its cap: out of the tree, in the tenant's chain
 	chain  int32
 
-	// Place in the tier's order: by (tag, seq). key is the static form of its
-	// effective priority, enqueued + base × ageing.
-	tag, seq int64
-	key      int64
+	tag, seq int64 // its place in the tier's order
+	key      rank  // among the tiers
 
 	left, right, parent int32
 	prio                uint32
@@ -52,15 +50,31 @@ type ticket struct {
 // never is a time that does not come.
 const never = time.Duration(math.MaxInt64)
 
+// rank is the static form of an effective priority between tiers: own is enqueued +
+// base × ageing, and key the same, or as much more as keeps a newcomer behind a
+// booking. Those that one booking holds up keep their own order behind it.
+type rank struct{ key, own int64 }
+
+func (r rank) less(o rank) bool { return r.key < o.key || r.key == o.key && r.own < o.own }
+
+func maxRank(r, o rank) rank {
+	if r.less(o) {
+		return o
+	}
+	return r
+}
+
 // noKey is the key of no ticket: smaller than every key.
 const noKey = math.MinInt64
+
+var noRank = rank{noKey, noKey}
 
 // sums is what a stretch of a tier's order holds. Late tickets count nothing.
 type sums struct {
 	need  classes.Vec
 	count int32
 	held  int32
-	key   int64 // the largest key in it, noKey where there is none
+	key   rank // the largest in it, noRank where there is none
 }
 
 func (s *sums) add(o *sums) {
@@ -69,7 +83,7 @@ func (s *sums) add(o *sums) {
 	}
 	s.count += o.count
 	s.held += o.held
-	s.key = max(s.key, o.key)
+	s.key = maxRank(s.key, o.key)
 }
 
 func (s *sums) addTicket(t *ticket) {
@@ -83,5 +97,5 @@ func (s *sums) addTicket(t *ticket) {
 	if t.hold {
 		s.held++
 	}
-	s.key = max(s.key, t.key)
+	s.key = maxRank(s.key, t.key)
 }

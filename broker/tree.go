@@ -105,7 +105,7 @@ func (tr *tree) rotateUp(a *arena[ticket], i int32) {
 
 func pull(a *arena[ticket], i int32) {
 	t := a.at(i)
-	t.below = sums{key: noKey}
+	t.below = sums{key: noRank}
 	if t.left != none {
 		t.below = a.at(t.left).below
 	}
@@ -118,14 +118,14 @@ func pull(a *arena[ticket], i int32) {
 // total returns the sums of the whole tier.
 func (tr *tree) total(a *arena[ticket]) sums {
 	if tr.root == none {
-		return sums{key: noKey}
+		return sums{key: noRank}
 	}
 	return a.at(tr.root).below
 }
 
 // beforePlace adds up what stands before the place (tag, seq).
 func (tr *tree) beforePlace(a *arena[ticket], tag, seq int64) sums {
-	out := sums{key: noKey}
+	out := sums{key: noRank}
 	for i := tr.root; i != none; {
 		t := a.at(i)
 		if !t.before(tag, seq) {
@@ -143,22 +143,20 @@ func (tr *tree) beforePlace(a *arena[ticket], tag, seq int64) sums {
 
 // prefix adds up the longest run from the front whose keys are all below the
 // limit, or equal to it where orEqual.
-func (tr *tree) prefix(a *arena[ticket], limit int64, orEqual bool) sums {
-	out := sums{key: noKey}
-	if orEqual && limit < never.Nanoseconds() {
-		limit++
-	}
+func (tr *tree) prefix(a *arena[ticket], limit rank, orEqual bool) sums {
+	out := sums{key: noRank}
+	ends := func(key rank) bool { return limit.less(key) || key == limit && !orEqual }
 	for i := tr.root; i != none; {
 		t := a.at(i)
 		if t.left != none {
-			if l := &a.at(t.left).below; l.key >= limit {
+			l := &a.at(t.left).below
+			if ends(l.key) {
 				i = t.left
 				continue
-			} else {
-				out.add(l)
 			}
+			out.add(l)
 		}
-		if !t.late && t.key >= limit {
+		if !t.late && ends(t.key) {
 			break
 		}
 		out.addTicket(t)

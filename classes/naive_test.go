@@ -5,12 +5,15 @@ import (
 	"math/big"
 	"slices"
 	"time"
+
+	"quotabroker/window"
 )
 
 // naive is the rule for one limit, written down once more from its description,
 // in the plainest way: an exact list of charges that is summed at every question,
 // and numbers of any size where the rule has scaled integers. It shares no arithmetic with
-// the rule but the forecast rates, which are measured, not decided.
+// the rule but the forecast rates, which are measured, not decided, and the factor by
+// which a reserve falls in a bucket.
 type naive struct {
 	table  []Class
 	quota  int64
@@ -21,7 +24,10 @@ type naive struct {
 	list     []naiveCharge
 	share    []int64
 	floor    []int64
-	reserve  []int64  // M, as the rule has it
+	exact    []int64  // M in 1/2^16 tokens
+	reserve  []int64  // M
+	least    []int64  // what M falls to
+	fall     *window.Decay
 	level    *big.Int // L, in tokens·ns: exact
 	unmet    int64    // H as of the last event
 	demand   []Demand
@@ -51,18 +57,28 @@ func (m *naive) usedAt(at time.Duration) (u []int64, total int64) {
 	return u, total
 }
 
-// advance drains the line at the rate that held since the last event, then lets
-// time pass.
+// advance lets time pass: to each boundary the line drains at the rate that held
+// until it, there charges leave and reserves fall, and the rate is another one.
 func (m *naive) advance(now time.Duration) {
-	if now <= m.now {
-		return
+	for at := (m.now/m.bucket + 1) * m.bucket; at <= now; at += m.bucket {
+		m.drain(at)
+		for e := range m.exact {
+			over := m.exact[e] - m.least[e]<<16
+			m.exact[e] -= over - m.fall.Apply(over, 1)
+			m.reserve[e] = m.exact[e] >> 16
+		}
+		m.measure()
 	}
-	m.level.Sub(m.level, m.leaked(now-m.now))
+	m.drain(now)
+	m.list = slices.DeleteFunc(m.list, func(c naiveCharge) bool { return now >= m.leaves(c.at) })
+}
+
+func (m *naive) drain(now time.Duration) {
+	m.level.Sub(m.level, m.leaked(max(0, now-m.now)))
 	if m.level.Sign() < 0 {
 		m.level.SetInt64(0)
 	}
-	m.now = now
-	m.list = slices.DeleteFunc(m.list, func(c naiveCharge) bool { return now >= m.leaves(c.at) })
+	m.now = max(m.now, now)
 }
 
 // leaked returns R·dt with R = (Q - H)/W, in tokens·ns.

@@ -51,7 +51,7 @@ type limit struct {
 	line     window.Line   // L
 	unmet    int64         // H: the sum of unmet reserves
 	step     int64         // of the concurrency cap's own decay
-	unseen   bool          // nothing of its metric was metered before the last change of configuration
+	seenFrom time.Duration // charges before it were not taken over in the last change of configuration
 	rates    *window.Decay
 	reserves *window.Decay
 	class    []standing
@@ -62,6 +62,7 @@ type standing struct {
 	share, floor int64
 	least, most  int64         // bounds of the reserve
 	reserve      int64         // M, in 1/2^16
+	round        int64         // added before it is cut to whole units
 	largest      int64         // X: the largest job it can ever be given
 	bounded      int64         // G: the largest job whose wait is bounded
 	tolerance    time.Duration // tau, stretched with the span; 0: not paced
@@ -72,7 +73,8 @@ const (
 	reserveScale = 16
 	forecastTau  = 15 * time.Second       // memory of the charge rates that T forecasts with
 	gaugeStep    = 250 * time.Millisecond // decay step where there are no buckets
-	firstLease   = 2 * time.Second        // assumed length of a lease before any ended
+	never        = time.Duration(1<<63 - 1)
+	firstLease   = 2 * time.Second // assumed length of a lease before any ended
 )
 
 // NewRule returns a rule in which nothing was charged yet, at time 0.
@@ -109,6 +111,9 @@ func newLimit(spec Limit, s Settings) limit {
 		p.least = min(c.ReserveMin.Of(l.quota), p.floor)
 		p.most = min(c.ReserveMax.Of(l.quota), p.floor)
 		p.reserve = max(p.least, p.most/2) << reserveScale
+		if spec.Metric == Leases { // a lease that was learned is there for a half-life, not until a moment has passed
+			p.round = 1 << reserveScale / 2
+		}
 		p.tolerance = tolerance(c.Pace, spec.Span)
 		sumFloor += p.floor
 		sumMost += p.most
@@ -171,7 +176,9 @@ func tolerance(pace, span time.Duration) time.Duration {
 	return time.Duration(mulDiv(int64(pace), int64(span), int64(time.Minute)))
 }
 
-// Advance moves every meter to now. A time before the last one is taken as it.
+// Advance moves every meter to now. A time before the last one is taken as it. It
+// goes from boundary to boundary, so that it makes no difference at which moments in
+// between somebody looked. Cost: O(classes) for each boundary passed.
 func (r *Rule) Advance(now time.Duration) {
 	if now <= r.now {
 		return
@@ -179,18 +186,47 @@ func (r *Rule) Advance(now time.Duration) {
 	r.now = now
 	for i := range r.limits {
 		l := &r.limits[i]
+		for at := l.boundary(); at <= now && !l.idle(); at = l.boundary() {
+			l.line.Drain(at, l.quota-l.unmet, l.window)
+			l.advance(at)
+			l.decay()
+		}
 		l.line.Drain(now, l.quota-l.unmet, l.window)
-		if steps := l.advance(now); steps > 0 {
-			for c := range l.class {
-				p := &l.class[c]
-				p.rate.Decay(l.rates, steps)
-				if over := p.reserve - p.least<<reserveScale; over > 0 {
-					p.reserve -= over - l.reserves.Apply(over, steps)
-				}
-			}
-			l.setUnmet()
+		l.advance(now)
+	}
+}
+
+// boundary returns when the meters of the limit change next by themselves.
+func (l *limit) boundary() time.Duration {
+	if l.ring != nil {
+		return l.ring.Boundary(1)
+	}
+	return time.Duration(l.step+1) * gaugeStep
+}
+
+// idle reports whether time changes nothing on the limit any more.
+func (l *limit) idle() bool {
+	if l.line.Level() > 0 || l.ring != nil && l.ring.Total() > 0 {
+		return false
+	}
+	for c := range l.class {
+		if p := &l.class[c]; p.reserve > p.least<<reserveScale || !p.rate.Zero() {
+			return false
 		}
 	}
+	return true
+}
+
+// decay lets rates and reserves age by one step.
+func (l *limit) decay() {
+	for c := range l.class {
+		p := &l.class[c]
+		p.rate.Decay(l.rates, 1)
+		if over := p.reserve - p.least<<reserveScale; over > 0 {
+			p.reserve -= over - l.reserves.Apply(over, 1)
+		}
+	}
+	l.setUnmet()
 }
 
 func (l *limit) advance(now time.Duration) (steps int64) {
@@ -284,12 +320,13 @@ func (r *Rule) Learn(c int, ahead, cost Vec) {
 	}
 }
 
-// NextBoundary returns the next moment at which something may leave a window.
-func (r *Rule) NextBoundary() time.Duration {
-	next := time.Duration(1<<63 - 1)
+// NextChange returns the next moment at which time alone may let a job go: something
+// may leave a window, or a head comes of age or has paid for what its class borrowed.
+func (r *Rule) NextChange() time.Duration {
+	next := never
 	for i := range r.limits {
-		if ring := r.limits[i].ring; ring != nil {
-			next = min(next, ring.Boundary(1))
+		if l := &r.limits[i]; l.ring != nil || !l.idle() {
+			next = min(next, l.boundary())
 		}
 	}
 	return next
@@ -314,9 +351,8 @@ func (l *limit) setUnmet() {
 	}
 }
 
-// m returns the reserve in whole units, to the nearest: a single lease that was
-// learned is there for a half-life, not until the first moment has passed.
-func (p *standing) m() int64 { return (p.reserve + 1<<reserveScale/2) >> reserveScale }
+// m returns the reserve in whole units.
+func (p *standing) m() int64 { return (p.reserve + p.round) >> reserveScale }
 
 // protected returns P for a class that uses u and has queued q that counts.
 func (p *standing) protected(u, q int64) int64 { return min(p.floor, u+q+p.m()) }

@@ -2,12 +2,13 @@ package classes
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
+	"quotabroker/window"
 	"quotabroker/wire"
 )
 
@@ -33,13 +34,18 @@ func newWorld(seed uint64) *world {
 	l := &w.rule.limits[0]
 	w.m = &naive{
 		table: s.Classes, quota: l.quota, window: l.window, bucket: l.window / time.Duration(s.Buckets),
-		level: new(big.Int), demand: make([]Demand, len(s.Classes)), reserve: make([]int64, len(s.Classes)),
+		level: new(big.Int), demand: make([]Demand, len(s.Classes)),
+		fall: window.NewHalfLife(l.window/time.Duration(s.Buckets), s.HalfLife),
 		forecast: func(c int, t time.Duration) int64 { return l.class[c].rate.Over(t, forecastTau) },
 	}
-	for i, c := range s.Classes {
+	for _, c := range s.Classes {
+		floor := c.Floor.Of(l.quota)
+		least, most := min(c.ReserveMin.Of(l.quota), floor), min(c.ReserveMax.Of(l.quota), floor)
 		w.m.share = append(w.m.share, max(1, c.Share.Of(l.quota)))
-		w.m.floor = append(w.m.floor, c.Floor.Of(l.quota))
-		w.m.reserve[i] = w.rule.StandingAt(0, i).Reserve
+		w.m.floor = append(w.m.floor, floor)
+		w.m.least = append(w.m.least, least)
+		w.m.reserve = append(w.m.reserve, max(least, most/2))
+		w.m.exact = append(w.m.exact, max(least, most/2)<<16)
 	}
 	w.m.measure()
 	return w
@@ -95,15 +101,17 @@ func (w *world) step() {
 	c := w.IntN(len(w.m.table))
 	switch w.IntN(8) {
 	case 0, 1:
-		was := append([]int64(nil), w.m.reserve...)
 		dt := time.Duration(w.ExpFloat64() * float64(3*time.Second))
 		if w.IntN(10) == 0 {
 			dt *= 10
 		}
-		boundaries := (w.m.now+dt)/w.m.bucket - w.m.now/w.m.bucket
+		if w.IntN(2) == 0 { // to look in between makes no difference
+			w.rule.Advance(w.m.now + time.Duration(w.Int64N(int64(dt)+1)))
+		}
+		was := slices.Clone(w.m.reserve)
 		w.rule.Advance(w.m.now + dt)
 		w.m.advance(w.m.now + dt)
-		w.decayed(was, boundaries)
+		w.fell(was)
 	case 2, 3: // a grant, or an overrun
 		n := w.size(c)
 		if u, total := w.m.usedAt(w.m.now); !w.m.fits(c, n, u, total) && w.IntN(10) > 0 {
@@ -138,22 +146,16 @@ func (w *world) step() {
 	}
 }
 
-// decayed checks the reserves after time passed, and takes them over.
-func (w *world) decayed(was []int64, boundaries time.Duration) {
-	for e, c := range w.m.table {
-		least := float64(min(c.ReserveMin.Of(w.m.quota), w.m.floor[e]))
-		left := math.Exp2(-float64(boundaries*w.m.bucket) / float64(10*time.Minute))
-		want := least + (float64(was[e])-least)*left
-		got := w.rule.StandingAt(0, e).Reserve
-		if diff := float64(got) - want; diff > 1.001+want*1e-9 || -diff > 1.001+want*1e-9 || got > was[e] {
-			panic(fmt.Sprintf("reserve of class %d went from %d to %d in %d buckets, want %.2f", e, was[e], got, boundaries, want))
+// fell checks the reserves after time passed.
+func (w *world) fell(was []int64) {
+	for e, want := range w.m.reserve {
+		if got := w.rule.StandingAt(0, e).Reserve; got != want {
+			panic(fmt.Sprintf("the reserve of class %d went from %d to %d, want %d", e, was[e], got, want))
 		}
-		if got < was[e] {
+		if want < was[e] {
 			w.met["reserve fell"]++
 		}
-		w.m.reserve[e] = got
 	}
-	w.m.measure()
 }
 
 // learn is 4.5: only below the floor, by what was missing, at most the job.
@@ -165,7 +167,6 @@ func (w *world) learn(c int) {
 		x, ahead = within-w.Int64N(min(within, 1+m.quota/20)), 0
 	}
 	most := min(m.table[c].ReserveMax.Of(m.quota), m.floor[c])
-	want := m.reserve[c]
 	if n := ahead + x; most > 0 && u[c]+n <= m.floor[c] {
 		short := n - (m.quota - total)
 		for i := range m.table {
@@ -173,17 +174,16 @@ func (w *world) learn(c int) {
 				short += max(0, m.reserve[i]-u[i])
 			}
 		}
-		want = min(most, want+min(max(short, 0), x))
+		m.exact[c] = min(most<<16, m.exact[c]+min(max(short, 0), x)<<16)
 	}
-	w.rule.Learn(c, Vec{Tokens: ahead}, Vec{Tokens: x})
-	got := w.rule.StandingAt(0, c).Reserve
-	if got != want && got != min(most, want+1) { // the rule keeps fractions
-		panic(fmt.Sprintf("class %d learned %d from a job of %d behind %d, want %d\n%s", c, got, x, ahead, want, m))
-	}
-	if got > m.reserve[c] {
+	if m.reserve[c] < m.exact[c]>>16 {
 		w.met["learned"]++
 	}
-	m.reserve[c] = got
+	m.reserve[c] = m.exact[c] >> 16
+	w.rule.Learn(c, Vec{Tokens: ahead}, Vec{Tokens: x})
+	if got := w.rule.StandingAt(0, c).Reserve; got != m.reserve[c] {
+		panic(fmt.Sprintf("class %d learned %d from a job of %d behind %d\n%s", c, got, x, ahead, m))
+	}
 	m.measure()
 }
 

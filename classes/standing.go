@@ -103,10 +103,13 @@ func (r *Rule) Adopt(old *Rule, class []int) {
 		l := &r.limits[i]
 		from := old.source(l.Limit)
 		if from == nil {
-			l.unseen = l.ring != nil
+			l.seenFrom = never
 			l.line.Drain(r.now, 0, l.window)
 			l.advance(r.now)
 			continue
+		}
+		if from.window < l.window {
+			l.seenFrom = from.ring.Since()
 		}
 		l.line = from.line
 		l.line.Scale(l.quota, from.quota)
@@ -166,11 +169,12 @@ func (r *Rule) CountLeases(inFlight []int64) {
 	}
 }
 
-// Backfill counts a job of class c that was charged at an earlier time on the
-// limits that took nothing over in [Rule.Adopt].
+// Backfill counts a job of class c that was charged at an earlier time on the limits
+// that could not take it over in [Rule.Adopt]: nothing metered their metric, or
+// only for a shorter span.
 func (r *Rule) Backfill(c int, charged time.Duration, cost Vec) {
 	for i := range r.limits {
-		if l := &r.limits[i]; l.unseen {
+		if l := &r.limits[i]; l.ring != nil && charged < l.seenFrom {
 			l.ring.ChargeAt(c, charged, cost[l.Metric])
 			l.setUnmet()
 		}

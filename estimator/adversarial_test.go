@@ -89,6 +89,7 @@ func hostile(n int) map[string]string {
 		"zero width":      build(n, func(b *strings.Builder) { b.WriteRune(0x200B) }),
 		"invalid":         string(raw),
 		"bad bytes":       strings.Repeat("\xff", n),
+		"half runes":      strings.Repeat("\x80", n),
 		"control":         strings.Repeat("\x7f", n),
 		"special tokens":  build(n, func(b *strings.Builder) { b.WriteString("<|endoftext|>") }),
 		"Han":             span(0x4E00, 0x9FFF),

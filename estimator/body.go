@@ -139,28 +139,36 @@ func (r *reader) plain(v value) {
 	case jsonString:
 		r.text(v.text())
 	case jsonArray:
-		r.each(v, func(e value) {
-			switch e.kind() {
-			case jsonNumber:
-				r.framing++
-			case jsonString:
-				r.text(e.text())
-			case jsonArray:
-				r.each(e, func(token value) {
-					if token.kind() != jsonNumber {
-						r.wrong(token, "a token")
-					}
-					r.framing++
-				})
-			case jsonObject:
-				r.part(e)
-			default:
-				r.wrong(e, "a string or a token")
+		texts := 0
+		for _, e := range v.elements() {
+			if e.kind() == jsonString {
+				texts++
 			}
-		})
-	case jsonNull:
+		}
+		r.texts = slices.Grow(r.texts, texts)
+		r.each(v, r.plainElement)
 	default:
 		r.wrong(v, "a string or an array")
+	}
+}
+
+func (r *reader) plainElement(v value) {
+	switch v.kind() {
+	case jsonNumber:
+		r.framing++
+	case jsonString:
+		r.text(v.text())
+	case jsonArray:
+		r.each(v, func(token value) {
+			if token.kind() != jsonNumber {
+				r.wrong(token, "a token")
+			}
+			r.framing++
+		})
+	case jsonObject:
+		r.part(v)
+	default:
+		r.wrong(v, "a string or a token")
 	}
 }
 
@@ -173,13 +181,11 @@ func (r *reader) text(t []byte) {
 
 // str reads a string as text.
 func (r *reader) str(v value) {
-	switch v.kind() {
-	case jsonString:
-		r.text(v.text())
-	case jsonNull:
-	default:
+	if v.kind() != jsonString {
 		r.wrong(v, "a string")
+		return
 	}
+	r.text(v.text())
 }
 
 // json reads any value as the text of its compact JSON. Data URLs in it are
@@ -199,15 +205,13 @@ func (r *reader) json(v value) {
 	r.text(r.compacted[from:len(r.compacted):len(r.compacted)])
 }
 
-// tools reads a list of tool or function definitions.
+// toolList reads tool or function definitions as the text of their JSON.
 func (r *reader) toolList(v value) {
 	switch v.kind() {
-	case jsonNull:
 	case jsonArray:
-		for range v.elements() {
+		if v.node().next > v.at+1 { // not empty
 			r.tools = true
 			r.json(v)
-			break
 		}
 	default:
 		r.wrong(v, "an array")

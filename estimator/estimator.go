@@ -139,8 +139,8 @@ func (e *Estimator) outputTokens(p *profile, prompt *prompt) int64 {
 		return 0
 	case prompt.limit.Set:
 		each = prompt.limit.Value
-	case p.MaxOutputTokens == NoOutput:
-		each = 0
+	case p.embeds:
+		return 0
 	case p.MaxOutputTokens > 0:
 		each = min(each, p.MaxOutputTokens)
 	}

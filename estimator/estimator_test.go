@@ -220,9 +220,11 @@ func TestCountedByTheProducer(t *testing.T) {
 	if err != nil || res.Cost != want || res.ModelKnown {
 		t.Errorf("%+v, %v", res, err)
 	}
-	res, err = e.Estimate(Input{Model: "text-embedding-3-small", InputTokens: wire.Int(9)})
-	if err != nil || res.Cost.OutputTokens != 0 || res.Cost.Tokens != 9 {
-		t.Errorf("%+v, %v", res, err)
+	for _, model := range []string{"text-embedding-3-small", "mistral-embed"} {
+		res, err = e.Estimate(Input{Model: model, InputTokens: wire.Int(9)})
+		if err != nil || res.Cost.OutputTokens != 0 || res.Cost.Tokens != 9 {
+			t.Errorf("%s: %+v, %v", model, res, err)
+		}
 	}
 }
 

@@ -118,16 +118,14 @@ func longest(table []Model, name string) (found Model, ok bool) {
 	return found, ok
 }
 
+// coversName reports whether a name begins with the words of prefix.
 func coversName(prefix, name string) bool {
-	if !strings.HasPrefix(name, prefix) {
-		return false
-	}
-	if len(name) == len(prefix) {
-		return true
-	}
-	c := name[len(prefix)]
-	return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9')
+	n := len(prefix)
+	return strings.HasPrefix(name, prefix) &&
+		(len(name) == n || !alphanumeric(name[n]) || !alphanumeric(name[n-1]))
 }
+
+func alphanumeric(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 
 // profile is what a request's model means for its estimate.
 type profile struct {

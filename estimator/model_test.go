@@ -74,6 +74,7 @@ func TestConfiguredModelsComeFirst(t *testing.T) {
 		o.FallbackRatio = 1.5
 		o.Models = []Model{
 			{Prefix: "prod", Encoding: O200K, MaxOutputTokens: 77},
+			{Prefix: "eu-", Encoding: CL100K},
 			{Prefix: "claude-haiku", InputRatio: 1.3},
 			{Prefix: "gpt-4o", Encoding: O200K, InputRatio: 1.02},
 		}
@@ -85,6 +86,8 @@ func TestConfiguredModelsComeFirst(t *testing.T) {
 		ratio float64
 	}{
 		{"Prod-Chat", O200K, true, 1},
+		{"eu-chat", CL100K, true, 1},
+		{"production", CL100K, false, 1.5},
 		{"claude-haiku-4-5", CL100K, false, 1.3},
 		{"claude-sonnet-4-5", CL100K, false, 1.2},
 		{"gpt-4o-mini", O200K, true, 1.02},

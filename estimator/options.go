@@ -41,8 +41,8 @@ type Options struct {
 	// ExactBytes bounds the time of one estimate: a request is counted in full
 	// if that is no more work than so many bytes of English prose, and sampled
 	// beyond. Digits and symbols on their own weigh three times as much,
-	// unbroken runs 1.5 times. From 16 384 on; 0: use no tokenizer at all but the
-	// regression alone. Default: 24 576 (about 15 ms).
+	// unbroken runs 1.5 times. From 16 384 on; 0: never run a tokenizer, use the
+	// regression alone. Default: 24 576 (about 6 to 15 ms).
 	ExactBytes int
 }
 

@@ -34,7 +34,10 @@ var alphabet = []rune("aZbñßЖф漢かक्ิא\u0301\u20DD12٣Ⅷ½ \t\n\r\
 
 func TestStretchesAddUp(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 1500 {
+	for i := range 1500 {
+		if !looksAt(i) {
+			continue
+		}
 		var b strings.Builder
 		for range 1 + r.IntN(24) {
 			b.WriteRune(alphabet[r.IntN(len(alphabet))])
@@ -57,7 +60,9 @@ func TestKindsOfAllRunes(t *testing.T) {
 			b.WriteRune(r)
 		}
 		if b.Len() > 2000 {
-			checkStretches(t, b.String())
+			if looksAt(int(r) / 7) {
+				checkStretches(t, b.String())
+			}
 			b.Reset()
 		}
 	}
@@ -94,7 +99,7 @@ func TestPrefixKeepsItsLimits(t *testing.T) {
 func TestChunksErrLittle(t *testing.T) {
 	for e := CL100K; e < numEncodings; e++ {
 		ref := newReference(t, e)
-		for name, text := range hostile(3000) {
+		for name, text := range byName(hostile(3000)) {
 			text = replaced(text)
 			want := ref.count(text)
 			got, exact := vocabularies[e]().countAll([]byte(text))

@@ -98,7 +98,7 @@ func TestReferenceIsTiktoken(t *testing.T) {
 			t.Fatal(err)
 		}
 		ref, v := newReference(t, e), vocabularies[e]()
-		for name, text := range hostile(500) {
+		for name, text := range byName(hostile(500)) {
 			text = replaced(text)
 			want := int64(len(tk.EncodeOrdinary(text)))
 			if got := ref.count(text); got != want {

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	windows     = 12     // sampled places of a text that is too long to count
-	windowBytes = 1024   // counted at each of them, at most
-	windowWork  = 10_000 // the same in work
-	alignBytes  = 128    // how far a window looks for a boundary to begin at
+	windows     = 12    // sampled places of a text that is too long to count
+	windowBytes = 1024  // counted at each of them, at most
+	windowWork  = 7_500 // the same in work
+	alignBytes  = 128   // how far a window looks for a boundary to begin at
 )
 
 // sampleTokens estimates the tokens of texts from windows at places that follow
@@ -138,7 +138,7 @@ func align(text []byte, at int) int {
 	if at == 0 {
 		return 0
 	}
-	for at < len(text) && !utf8.RuneStart(text[at]) {
+	for back := 1; back < utf8.UTFMax && at < len(text) && !utf8.RuneStart(text[at]); back++ {
 		at++
 	}
 	if n, _ := stretch(text[at:min(at+alignBytes, len(text))]); n < alignBytes {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -67,4 +69,19 @@ func distribution(errs []float64) spread {
 
 func (s spread) String() string {
 	return fmt.Sprintf("p50 %.2f%% p90 %.2f%% p99 %.2f%%, signed %.1f%% (p1 %.1f%%) to %+.1f%%", s.P50, s.P90, s.P99, s.Low, s.P1, s.High)
+}
+
+// looksAt reports whether a test looks at its case i: all of them, or under the
+// race detector every eighth.
+func looksAt(i int) bool { return !underRace || i%8 == 0 }
+
+// byName goes over a map in the order of its keys, as far as looksAt says.
+func byName[V any](m map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for i, name := range slices.Sorted(maps.Keys(m)) {
+			if looksAt(i) && !yield(name, m[name]) {
+				return
+			}
+		}
+	}
 }

@@ -143,6 +143,12 @@ func (r *Ring) FreeAt(now time.Duration, quota, n int64) (at time.Duration, ok b
 	return r.Boundary(int(r.buckets) + 1), true
 }
 
+// Since returns the time from which on every charge is still held: what was charged
+// before it has left the window.
+func (r *Ring) Since() time.Duration {
+	return time.Duration(max(0, r.newest-r.buckets) * r.width)
+}
+
 // Held calls yield for every bucket that holds something, oldest first, with the
 // end of the bucket and its amounts by row (a view). It serves to carry a meter's
 // content over to one of another shape.
