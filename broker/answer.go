@@ -157,8 +157,9 @@ func (b *Broker) sentence(j *job, o *outlook) string {
 		return "the provider says that the account is out of money; it is tried again once a minute"
 	case wire.CauseDraining:
 		return "this broker is going away; ask again"
+	default: // no refusal has another cause
+		return ""
 	}
-	return ""
 }
 
 // ceilMS rounds up to whole milliseconds, and nothing to 1.

@@ -72,9 +72,10 @@ func (b *Broker) why(j *job, o *outlook) string {
 		return fmt.Sprintf("It may be sent now: %s.", b.standing(j))
 	case wire.Refuse:
 		return fmt.Sprintf("It is refused: %s.", b.sentence(j, o))
+	case wire.Defer:
 	}
 	when := fmt.Sprintf("It should wait about %s", ceilMS(o.wait))
-	l, ok := b.limitOf(o)
+	l, _ := b.limitOf(o)
 	switch o.cause {
 	case wire.CauseQuota:
 		s := b.rule.LimitAt(o.limit)
@@ -95,11 +96,9 @@ func (b *Broker) why(j *job, o *outlook) string {
 		return fmt.Sprintf("%s: its tenant is at its own cap.", when)
 	case wire.CauseProviderPause:
 		return fmt.Sprintf("%s: the provider told the account to wait.", when)
-	}
-	if !ok {
+	default: // no deferral has another cause
 		return when + "."
 	}
-	return fmt.Sprintf("%s: %s binds.", when, l)
 }
 
 // standing says how the class stands on the first limit.

@@ -244,6 +244,7 @@ func (p *player) heard(effects []Effect) {
 			p.leases = append(p.leases, d.Lease)
 		case wire.Defer:
 			p.tickets = append(p.tickets, d.Ticket)
+		case wire.Refuse:
 		}
 	}
 }

@@ -263,7 +263,7 @@ func (h *history) ask(t *naiveTicket) error {
 		Cost: wire.Cost{Requests: 1, InputTokens: x / 2, OutputTokens: x - x/2, Tokens: x},
 	})
 	if problem != nil || len(effects) != 1 {
-		return fmt.Errorf("%d effects, error %v", len(effects), problem)
+		return fmt.Errorf("%d effects, error %+v", len(effects), effects)
 	}
 	d := &effects[0].Decision
 	if d.Verdict != want && (want != wire.Defer || d.Verdict != wire.Refuse) {
@@ -283,8 +283,9 @@ func (h *history) ask(t *naiveTicket) error {
 		return h.granted(t, &job, d, ahead, before)
 	case wire.Defer:
 		return h.deferred(t, &job, d, ahead, count, due)
+	default:
+		return h.refused(t, &job, d, ahead)
 	}
-	return h.refused(t, &job, d, ahead)
 }
 
 func verdictOf(possible, fits, paced bool) wire.Verdict {

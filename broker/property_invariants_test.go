@@ -110,3 +110,30 @@ func TestBookings(t *testing.T) {
 		t.Errorf("%d bookings were checked: the histories test nothing", checked.Load())
 	}
 }
+
+// TestLookingChangesNothing plays histories beside themselves, one of which is looked
+// at in the middle of every step: both decide the same, from the same levels.
+func TestLookingChangesNothing(t *testing.T) {
+	total := spread(t, 100, func(seed uint64) (tally, error) {
+		alone, watched := newHistory(seed, seed%2 == 0, nil), newHistory(seed, seed%2 == 0, nil)
+		for range 1000 {
+			was := alone.now
+			if err := alone.next(); err != nil {
+				return alone.met, err
+			}
+			at := origin.Add(was + (alone.now-was)/2)
+			watched.b.Status(at)
+			if _, err := watched.b.Explain(at, Ask{Source: "eval", Cost: tokens(1000), Deadline: -1}); err != nil {
+				return alone.met, err
+			}
+			if err := watched.next(); err != nil {
+				return alone.met, err
+			}
+			if alone.met != watched.met || alone.m.level != watched.m.level {
+				return alone.met, fmt.Errorf("seed %d, at %s: to look at the pool changed what it does: L %d and %d", seed, alone.now, alone.m.level, watched.m.level)
+			}
+		}
+		return alone.met, nil
+	})
+	total.enough(t, metGuaranteed, metBorrowed, metPaced, metBooked)
+}

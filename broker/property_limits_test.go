@@ -169,7 +169,7 @@ func TestSeveralLimits(t *testing.T) {
 		gap = max(gap, m.gap)
 		for i, s := range m.limits {
 			if m.fullest[i] > 0.9 {
-				bound[s.Limit.String()]++
+				bound[s.String()]++
 			}
 		}
 		return h.worst

@@ -288,11 +288,4 @@ func (w *wild) explain() {
 	})
 }
 
-// off reports whether what was told differs from what was explained: by nothing, or
-// by the moment that spreads the tickets after a pause.
-func off(told, explained *wire.Decision) bool {
-	d := told.EtaMS - explained.EtaMS
-	return d != 0 && (told.Cause != wire.CauseProviderPause || d > 1000 || d < -1000)
-}
-
 func (w *wild) String() string { return fmt.Sprint(w.met, w.ended) }

@@ -42,6 +42,7 @@ const (
 func (p *provider) closed(now time.Duration) (wait time.Duration, exhausted bool) {
 	p.advance(now)
 	switch p.state {
+	case providerOK:
 	case providerPaused:
 		return p.until - now, false
 	case providerProbing:

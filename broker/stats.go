@@ -18,7 +18,6 @@ type classStats struct {
 	defers, refusals               [wire.NumCauses]uint64
 	waits                          histogram
 	recent                         [2]histogram // this period and the one before, for the percentiles
-	period                         int64
 }
 
 func (s *classStats) granted(waited time.Duration, c *wire.Cost) {

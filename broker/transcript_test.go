@@ -144,8 +144,9 @@ func answer(d *wire.Decision) string {
 			s += " booked"
 		}
 		return s
+	default:
+		return fmt.Sprintf("refused %s: %s", d.Cause, d.Message)
 	}
-	return fmt.Sprintf("refused %s: %s", d.Cause, d.Message)
 }
 
 // askEach makes N equal asks and counts what they are answered.

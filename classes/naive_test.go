@@ -24,9 +24,11 @@ type naive struct {
 	list     []naiveCharge
 	share    []int64
 	floor    []int64
-	exact    []int64  // M in 1/2^16 tokens
-	reserve  []int64  // M
-	least    []int64  // what M falls to
+	exact    []int64 // M in 1/2^16 tokens
+	risen    []int64 // what it was above least when it last rose
+	age      []int64 // in buckets, since then
+	reserve  []int64 // M
+	least    []int64 // what M falls to
 	fall     *window.Decay
 	level    *big.Int // L, in tokens·ns: exact
 	unmet    int64    // H as of the last event
@@ -63,8 +65,8 @@ func (m *naive) advance(now time.Duration) {
 	for at := (m.now/m.bucket + 1) * m.bucket; at <= now; at += m.bucket {
 		m.drain(at)
 		for e := range m.exact {
-			over := m.exact[e] - m.least[e]<<16
-			m.exact[e] -= over - m.fall.Apply(over, 1)
+			m.age[e]++
+			m.exact[e] = m.least[e]<<16 + m.fall.Apply(m.risen[e], m.age[e])
 			m.reserve[e] = m.exact[e] >> 16
 		}
 		m.measure()

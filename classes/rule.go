@@ -50,7 +50,7 @@ type limit struct {
 	inFlight int64         // U of the concurrency cap
 	line     window.Line   // L
 	unmet    int64         // H: the sum of unmet reserves
-	step     int64         // of the concurrency cap's own decay
+	age      int64         // in boundaries passed
 	seenFrom time.Duration // charges before it were not taken over in the last change of configuration
 	rates    *window.Decay
 	reserves *window.Decay
@@ -62,11 +62,15 @@ type standing struct {
 	share, floor int64
 	least, most  int64         // bounds of the reserve
 	reserve      int64         // M, in 1/2^16
+	risen        int64         // what it was above least when it was last set
+	risenAt      int64         // the age of the limit then
 	round        int64         // added before it is cut to whole units
 	largest      int64         // X: the largest job it can ever be given
 	bounded      int64         // G: the largest job whose wait is bounded
 	tolerance    time.Duration // tau, stretched with the span; 0: not paced
 	rate         window.Rate   // r
+	rateSet      window.Rate   // what it was when something was last charged
+	rateSetAt    int64         // the age of the limit then
 }
 
 const (
@@ -110,7 +114,7 @@ func newLimit(spec Limit, s Settings) limit {
 		p.floor = floors[i]
 		p.least = min(c.ReserveMin.Of(l.quota), p.floor)
 		p.most = min(c.ReserveMax.Of(l.quota), p.floor)
-		p.reserve = max(p.least, p.most/2) << reserveScale
+		p.setReserve(max(p.least, p.most/2)<<reserveScale, 0)
 		if spec.Metric == Leases { // a lease that was learned is there for a half-life, not until a moment has passed
 			p.round = 1 << reserveScale / 2
 		}
@@ -189,7 +193,6 @@ func (r *Rule) Advance(now time.Duration) {
 		for at := l.boundary(); at <= now && !l.idle(); at = l.boundary() {
 			l.line.Drain(at, l.quota-l.unmet, l.window)
 			l.advance(at)
-			l.decay()
 		}
 		l.line.Drain(now, l.quota-l.unmet, l.window)
 		l.advance(now)
@@ -201,41 +204,48 @@ func (l *limit) boundary() time.Duration {
 	if l.ring != nil {
 		return l.ring.Boundary(1)
 	}
-	return time.Duration(l.step+1) * gaugeStep
+	return time.Duration(l.age+1) * gaugeStep
 }
 
-// idle reports whether time changes nothing on the limit any more.
+// idle reports whether no boundary before now matters: the line is empty, whatever
+// rate it drains at.
 func (l *limit) idle() bool {
-	if l.line.Level() > 0 || l.ring != nil && l.ring.Total() > 0 {
-		return false
-	}
-	for c := range l.class {
-		if p := &l.class[c]; p.reserve > p.least<<reserveScale || !p.rate.Zero() {
-			return false
-		}
-	}
-	return true
+	return l.line.Level() == 0 && (l.ring == nil || l.ring.Total() == 0)
 }
 
-// decay lets rates and reserves age by one step.
-func (l *limit) decay() {
+// advance moves the limit to now, across any number of boundaries. What fades is
+// computed from what it was when it was last set, so that the number of steps in
+// which time passed leaves no trace in its rounding.
+func (l *limit) advance(now time.Duration) {
+	was := l.age
+	if l.move(now); l.age == was {
+		return
+	}
 	for c := range l.class {
 		p := &l.class[c]
-		p.rate.Decay(l.rates, 1)
-		if over := p.reserve - p.least<<reserveScale; over > 0 {
-			p.reserve -= over - l.reserves.Apply(over, 1)
+		if !p.rate.Zero() {
+			p.rate = p.rateSet
+			p.rate.Decay(l.rates, l.age-p.rateSetAt)
+		}
+		if least := p.least << reserveScale; p.reserve > least {
+			p.reserve = least + l.reserves.Apply(p.risen, l.age-p.risenAt)
 		}
 	}
 	l.setUnmet()
 }
 
-func (l *limit) advance(now time.Duration) (steps int64) {
+// move moves the meter to now.
+func (l *limit) move(now time.Duration) {
 	if l.ring != nil {
-		return l.ring.Advance(now)
+		l.age += l.ring.Advance(now)
+	} else {
+		l.age = max(l.age, int64(now/gaugeStep))
 	}
-	step := int64(now / gaugeStep)
-	steps, l.step = step-l.step, step
-	return steps
+}
+
+// setReserve sets M at the present age of its limit.
+func (p *standing) setReserve(m, age int64) {
+	p.reserve, p.risen, p.risenAt = m, m-p.least<<reserveScale, age
 }
 
 // SetDemand tells the rule what waits in class c.
@@ -256,7 +266,9 @@ func (r *Rule) Charge(c int, cost Vec) {
 			continue
 		}
 		l.ring.Charge(c, n)
-		l.class[c].rate.Add(n)
+		p := &l.class[c]
+		p.rate.Add(n)
+		p.rateSet, p.rateSetAt = p.rate, l.age
 		l.line.Pour(n, l.quota)
 		l.setUnmet()
 	}
@@ -315,7 +327,7 @@ func (r *Rule) Learn(c int, ahead, cost Vec) {
 			}
 		}
 		short = min(max(short, 0), cost[l.Metric])
-		p.reserve = min(p.reserve+short<<reserveScale, p.most<<reserveScale)
+		p.setReserve(min(p.reserve+short<<reserveScale, p.most<<reserveScale), l.age)
 		l.setUnmet()
 	}
 }

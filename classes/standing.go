@@ -105,7 +105,7 @@ func (r *Rule) Adopt(old *Rule, class []int) {
 		if from == nil {
 			l.seenFrom = never
 			l.line.Drain(r.now, 0, l.window)
-			l.advance(r.now)
+			l.start(r.now)
 			continue
 		}
 		if from.window < l.window {
@@ -113,7 +113,7 @@ func (r *Rule) Adopt(old *Rule, class []int) {
 		}
 		l.line = from.line
 		l.line.Scale(l.quota, from.quota)
-		l.advance(r.now)
+		l.start(r.now)
 		if l.ring != nil {
 			from.ring.Held(func(end time.Duration, amounts []int64) {
 				for c, n := range amounts {
@@ -123,18 +123,27 @@ func (r *Rule) Adopt(old *Rule, class []int) {
 		}
 		for c := range from.class {
 			if class[c] >= 0 {
-				l.class[class[c]].adopt(&from.class[c], l.quota, from.quota)
+				l.class[class[c]].adopt(&from.class[c], l.quota, from.quota, l.age)
 			}
 		}
 		l.setUnmet()
 	}
 }
 
-func (p *standing) adopt(from *standing, quota, was int64) {
-	p.rate = from.rate
+// start begins the life of a limit at a later time than 0.
+func (l *limit) start(now time.Duration) {
+	l.move(now)
+	for c := range l.class {
+		p := &l.class[c]
+		p.setReserve(p.reserve, l.age)
+	}
+}
+
+func (p *standing) adopt(from *standing, quota, was, age int64) {
+	p.rate, p.rateSet, p.rateSetAt = from.rate, from.rate, age
 	if was > 0 {
 		m := mulDiv(from.reserve, quota, was)
-		p.reserve = min(max(m, p.least<<reserveScale), p.most<<reserveScale)
+		p.setReserve(min(max(m, p.least<<reserveScale), p.most<<reserveScale), age)
 	}
 }
 

@@ -147,8 +147,10 @@ func validateClass(c Class) []Problem {
 		d    time.Duration
 		most time.Duration
 	}{
-		{"pace", c.Pace, time.Minute}, {"book", c.Book, time.Minute},
-		{"max_wait", c.MaxWait, 24 * time.Hour}, {"age_after", c.AgeAfter, time.Hour},
+		{"pace", c.Pace, time.Minute},
+		{"book", c.Book, time.Minute},
+		{"max_wait", c.MaxWait, 24 * time.Hour},
+		{"age_after", c.AgeAfter, time.Hour},
 	} {
 		if d.d < 0 || d.d > d.most {
 			bad(d.key, "%s is %s; it must be between 0s and %s", d.key, d.d, d.most)

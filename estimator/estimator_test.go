@@ -57,12 +57,18 @@ func TestInput(t *testing.T) {
 		{`{"messages":[{"role":"developer","content":"` + sentence + `"},{"role":"user","content":null}]}`, ShapeChat, s + 11},
 		{`{"messages":[{"role":"wizard","content":"hi"}]}`, ShapeChat, count(t, "wizard", "hi") + 6},
 		{`{"messages":[]}`, ShapeChat, 3},
-		{`{"messages":[{"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Paris\"}"}}]}]}`,
-			ShapeChat, count(t, "get_weather", `{"city":"Paris"}`) + 7 + 7},
-		{`{"messages":[{"role":"assistant","function_call":{"name":"get_weather","arguments":{"city": "Paris"}}}]}`,
-			ShapeChat, count(t, "get_weather", `{"city":"Paris"}`) + 7 + 3},
-		{`{"messages":[{"role":"user","content":"` + sentence + `"}],"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"type": "object"}}}}`,
-			ShapeChat, s + 7 + count(t, `{"name":"x","schema":{"type":"object"}}`)},
+		{
+			`{"messages":[{"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Paris\"}"}}]}]}`,
+			ShapeChat, count(t, "get_weather", `{"city":"Paris"}`) + 7 + 7,
+		},
+		{
+			`{"messages":[{"role":"assistant","function_call":{"name":"get_weather","arguments":{"city": "Paris"}}}]}`,
+			ShapeChat, count(t, "get_weather", `{"city":"Paris"}`) + 7 + 3,
+		},
+		{
+			`{"messages":[{"role":"user","content":"` + sentence + `"}],"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"type": "object"}}}}`,
+			ShapeChat, s + 7 + count(t, `{"name":"x","schema":{"type":"object"}}`),
+		},
 		{`{"messages":[{"role":"user","content":"` + sentence + `"}],"response_format":{"type":"json_object"}}`, ShapeChat, s + 7},
 		{`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x/y.png"}},{"type":"text","text":"hi"}]}]}`, ShapeChat, image + 8},
 		{`{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]}`, ShapeChat, Default().AudioTokens + 7},
@@ -72,19 +78,27 @@ func TestInput(t *testing.T) {
 
 		{`{"system":"` + sentence + `","messages":[{"role":"user","content":"` + sentence + `"}],"max_tokens":5}`, ShapeMessages, 2*s + 11},
 		{`{"system":[{"type":"text","text":"` + sentence + `","cache_control":{"type":"ephemeral"}}],"messages":[]}`, ShapeMessages, s + 7},
-		{`{"system":"","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"` + sentence + `"},` +
-			`{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"` + sentence + `"},{"type":"image","source":{"type":"url","url":"u"}}]}]}]}`,
-			ShapeMessages, 2*s + 11 + image},
-		{`{"system":"","messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"look","input":{"at": "it"}}]}]}`,
-			ShapeMessages, count(t, "look", `{"at":"it"}`) + 11 + 7},
-		{`{"system":"","messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"` + sentence + `"}},` +
-			`{"type":"document","source":{"type":"content","content":"` + sentence + `"}},{"type":"document","source":{"type":"base64","data":"AAAA"}}]}]}`,
-			ShapeMessages, 2*s + 11 + Default().FileTokens},
+		{
+			`{"system":"","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"` + sentence + `"},` +
+				`{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"` + sentence + `"},{"type":"image","source":{"type":"url","url":"u"}}]}]}]}`,
+			ShapeMessages, 2*s + 11 + image,
+		},
+		{
+			`{"system":"","messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"look","input":{"at": "it"}}]}]}`,
+			ShapeMessages, count(t, "look", `{"at":"it"}`) + 11 + 7,
+		},
+		{
+			`{"system":"","messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"` + sentence + `"}},` +
+				`{"type":"document","source":{"type":"content","content":"` + sentence + `"}},{"type":"document","source":{"type":"base64","data":"AAAA"}}]}]}`,
+			ShapeMessages, 2*s + 11 + Default().FileTokens,
+		},
 
 		{`{"input":"` + sentence + `"}`, ShapeResponses, s + 7},
 		{`{"input":[{"role":"user","content":[{"type":"input_text","text":"` + sentence + `"}]}],"instructions":"` + sentence + `"}`, ShapeResponses, 2*s + 11},
-		{`{"input":[{"type":"function_call","name":"f","arguments":"{}","call_id":"c"},{"type":"function_call_output","call_id":"c","output":"` + sentence + `"}]}`,
-			ShapeResponses, s + count(t, "f", "{}") + 17},
+		{
+			`{"input":[{"type":"function_call","name":"f","arguments":"{}","call_id":"c"},{"type":"function_call_output","call_id":"c","output":"` + sentence + `"}]}`,
+			ShapeResponses, s + count(t, "f", "{}") + 17,
+		},
 		{`{"input":"hi","text":{"format":{"type":"json_schema","name":"x","schema":{"type":"object"}}}}`, ShapeResponses, count(t, "hi", `{"type":"object"}`) + 7},
 		{`{"instructions":"","input":[{"type":"item_reference","id":"i"}]}`, ShapeResponses, count(t, `{"type":"item_reference","id":"i"}`) + 3},
 		{`{"prompt":{"id":"pmpt_1","variables":{"a":"b"}}}`, ShapeResponses, count(t, `{"a":"b"}`) + 3},

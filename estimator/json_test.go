@@ -70,8 +70,9 @@ func decoded(v value) any {
 			object[decoded(key).(string)] = decoded(val)
 		}
 		return object
+	default: // null
+		return nil
 	}
-	return nil
 }
 
 func TestJSONIsEncodingJSON(t *testing.T) {

@@ -187,6 +187,7 @@ func (f *features) addRune(class feature, before shape, run uint8) (shape, uint8
 		s = shapeLower
 	case gGreek, gSemitic, gIndic, gHangul:
 		s = shapeForeign
+	default:
 	}
 	w := &follows[before][s]
 	run = longer[run*w.same]

@@ -175,8 +175,9 @@ func (v value) compact(out []byte, drop func(value) bool) []byte {
 			return append(out, '"', '"')
 		}
 		return v.quoted(out)
+	default: // numbers, true and false
+		return append(out, v.raw()...)
 	}
-	return append(out, v.raw()...)
 }
 
 // quoted appends a string with its quotes and only the escapes it needs.
