@@ -44,9 +44,7 @@ func (b *Broker) Cancel(now time.Time, source string, c wire.CancelRequest) (wir
 		b.stats[l.class].cancelled++
 		l.outcome = wire.OutcomeUnsent
 		b.end(lease, settled)
-		if l.probe {
-			b.provider.probeLost()
-		}
+		b.provider.ended(l)
 	}
 	return wire.CancelReply{Cancelled: ticket != none || lease != none}, b.finish(), nil
 }

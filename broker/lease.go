@@ -26,7 +26,6 @@ type lease struct {
 	held      bool          // its producer has it: it confirmed, or was answered more than once
 	forgetAt  time.Duration // once it has ended
 	borrowed  bool
-	probe     bool
 
 	// What it was settled with, to tell a repetition from a contradiction.
 	outcome  wire.Outcome
@@ -97,7 +96,7 @@ func (b *Broker) grant(g *grantee) {
 	t.fin = max(t.fin, g.tag+g.weight)
 	b.queues[g.class].granted(g.tier, g.tag, t.fin)
 	b.spend(t, &g.need)
-	l.probe = b.provider.granted(b.now)
+	b.provider.granted(b.now, l)
 	b.stats[g.class].granted(l.waited, &g.cost)
 	b.top.add(t.key, t.hash, g.cost.Tokens)
 	b.emit(Effect{To: g.to, Confirm: g.confirm, Decision: b.grantDecision(l)})
@@ -229,8 +228,8 @@ func (b *Broker) end(i int32, state leaseState) {
 		b.leaseTime += (b.now - l.granted - b.leaseTime) / 16
 		b.rule.SetLeaseTime(b.leaseTime)
 	}
-	if l.probe && state != settled {
-		b.provider.probeLost()
+	if state != settled {
+		b.provider.ended(l)
 	}
 	if t := l.tenant; t != none {
 		l.tenant = none

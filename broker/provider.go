@@ -13,7 +13,7 @@ type provider struct {
 	since time.Duration // when the present pause began
 	until time.Duration // end of the pause; of exhaustion, the next probe
 	steps int           // refusals without a hint in a row
-	probe bool          // a probe is in flight
+	probe uint64        // the number of the lease that finds out, 0 for none
 	asked time.Duration // when it left
 
 	throttled, overloaded, exhausted uint64
@@ -46,11 +46,11 @@ func (p *provider) closed(now time.Duration) (wait time.Duration, exhausted bool
 	case providerPaused:
 		return p.until - now, false
 	case providerProbing:
-		if p.probe {
+		if p.probe != 0 {
 			return max(p.asked+probeStillGood-now, 1), false
 		}
 	case providerExhausted:
-		if p.probe {
+		if p.probe != 0 {
 			return max(p.asked+probeEvery-now, 1), true
 		}
 		if now < p.until {
@@ -63,30 +63,37 @@ func (p *provider) closed(now time.Duration) (wait time.Duration, exhausted bool
 // advance lets time end a pause.
 func (p *provider) advance(now time.Duration) {
 	if p.state == providerPaused && now >= p.until {
-		p.state, p.probe = providerProbing, false
+		p.state, p.probe = providerProbing, 0
 	}
-	if p.state == providerProbing && p.probe && now >= p.asked+probeStillGood {
-		p.state, p.probe = providerOK, false
+	if p.state == providerProbing && p.probe != 0 && now >= p.asked+probeStillGood {
+		p.state, p.probe = providerOK, 0
 	}
-	if p.state == providerExhausted && p.probe && now >= p.asked+probeEvery {
-		p.probe = false
+	if p.state == providerExhausted && p.probe != 0 && now >= p.asked+probeEvery {
+		p.probe = 0
 	}
 }
 
-// granted notes a grant and reports whether it is a probe.
-func (p *provider) granted(now time.Duration) (probe bool) {
+// granted notes a grant, which may be a probe.
+func (p *provider) granted(now time.Duration, l *lease) {
 	if p.state != providerProbing && p.state != providerExhausted {
-		return false
+		return
 	}
-	p.probe, p.asked = true, now
+	p.probe, p.asked = l.n, now
 	if p.state == providerExhausted {
 		p.until = now + probeEvery
 	}
-	return true
 }
 
-// probeLost says that a probe ended without a word from the provider.
-func (p *provider) probeLost() { p.probe = false }
+// probes reports whether l is the probe that is in flight. One that was overtaken by
+// another pause, or took too long, finds out nothing any more.
+func (p *provider) probes(l *lease) bool { return p.probe != 0 && p.probe == l.n }
+
+// ended says that a lease ended without a word from the provider.
+func (p *provider) ended(l *lease) {
+	if p.probes(l) {
+		p.probe = 0
+	}
+}
 
 // hear takes what a settlement says about the account.
 func (b *Broker) hear(l *lease, outcome wire.Outcome, said *wire.ProviderState) {
@@ -102,18 +109,16 @@ func (b *Broker) hear(l *lease, outcome wire.Outcome, said *wire.ProviderState) 
 		p.pause(b.now, l, hint(said))
 	case wire.OutcomeExhausted:
 		p.exhausted++
-		if p.state != providerExhausted || l.probe {
-			p.state, p.until, p.probe = providerExhausted, b.now+probeEvery, false
+		if p.state != providerExhausted || p.probes(l) {
+			p.state, p.until, p.probe = providerExhausted, b.now+probeEvery, 0
 			b.refuseHeld()
 		}
 	case wire.OutcomeOK, wire.OutcomeFailed:
-		if l.probe || p.state == providerOK {
-			p.state, p.probe, p.steps = providerOK, false, 0
+		if p.probes(l) || p.state == providerOK {
+			p.state, p.probe, p.steps = providerOK, 0, 0
 		}
 	case wire.OutcomeUnsent, wire.OutcomeUnknown:
-		if l.probe {
-			p.probe = false
-		}
+		p.ended(l)
 	}
 }
 
@@ -144,17 +149,17 @@ func (p *provider) pause(now time.Duration, l *lease, hint time.Duration) {
 		return
 	}
 	if hint == 0 {
-		if p.state != providerOK && !l.probe {
+		if p.state != providerOK && !p.probes(l) {
 			return
 		}
 		hint = backoff(p.steps, l.n)
 		p.steps++
 	}
-	if p.state == providerOK || l.probe {
+	if p.state == providerOK || p.probes(l) {
 		p.since, p.until = now, 0
 	}
 	p.until = max(p.until, now+min(hint, maxPause))
-	p.state, p.probe = providerPaused, false
+	p.state, p.probe = providerPaused, 0
 }
 
 // backoff is 1, 2, 4, … seconds up to a minute, spread by 20 % either way so that
