@@ -236,3 +236,44 @@ func TestTenantLimits(t *testing.T) {
 		t.Error("the loops test nothing")
 	}
 }
+
+// TestTenantsShareFairly lets one tenant with 40 workers and large jobs compete with
+// three that have 4 workers and small ones: each gets a quarter of the tokens.
+func TestTenantsShareFairly(t *testing.T) {
+	for _, hold := range []time.Duration{0, time.Hour} {
+		cfg := burstPool(600_000, true, 240)
+		for i := range cfg.Classes {
+			cfg.Classes[i].Book = 0 // while a booking lasts, fairness rests
+		}
+		l := newLoop(t, 4, cfg)
+		got := map[string]int64{}
+		for _, tenant := range []string{"hog", "b", "c", "d"} {
+			workers, x := 4, int64(2000)
+			if tenant == "hog" {
+				workers, x = 40, 8000
+			}
+			for range workers {
+				w := &worker{
+					l: l, source: "eval", tenant: tenant, hold: hold,
+					size:    func() int64 { return x/2 + l.Int64N(x) },
+					service: func() time.Duration { return 100 * time.Millisecond },
+					granted: func(x int64, _ time.Duration) {
+						if l.now > 2*time.Minute {
+							got[tenant] += x
+						}
+					},
+				}
+				l.in(time.Duration(l.Int64N(int64(time.Second))), w.start)
+			}
+		}
+		l.run(17 * time.Minute)
+		total := got["hog"] + got["b"] + got["c"] + got["d"]
+		t.Logf("held %v: %v", hold > 0, got)
+		for tenant, n := range got {
+			part := 100 * float64(n) / float64(total)
+			if part < 24 || part > 26 {
+				t.Errorf("held %v: %s got %.1f %% of the tokens, want a quarter", hold > 0, tenant, part)
+			}
+		}
+	}
+}
