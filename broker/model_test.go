@@ -18,6 +18,7 @@ type naivePool struct {
 	claim, grace   time.Duration
 	now            time.Duration
 
+	soonest time.Duration // no ticket becomes late or is given up before it
 	class   []naiveClass
 	total   int64 // U
 	level   int64 // L
@@ -90,6 +91,10 @@ func (m *naivePool) leaves(at time.Duration) time.Duration {
 // advance lets time pass: charges leave, tickets become late and are given up.
 func (m *naivePool) advance(now time.Duration) (late, dead int) {
 	m.now = now
+	look := now >= m.soonest
+	if look {
+		m.soonest = never
+	}
 	for c := range m.class {
 		p := &m.class[c]
 		for len(p.charges) > 0 && now >= m.leaves(p.charges[0].at) {
@@ -97,7 +102,7 @@ func (m *naivePool) advance(now time.Duration) (late, dead int) {
 			m.total -= p.charges[0].n
 			p.charges = p.charges[1:]
 		}
-		for i := 0; i < len(p.queue); i++ {
+		for i := 0; look && i < len(p.queue); i++ {
 			t := p.queue[i]
 			if !t.late && now >= t.due+m.claim {
 				late++
@@ -107,10 +112,21 @@ func (m *naivePool) advance(now time.Duration) (late, dead int) {
 				dead++
 				m.remove(t)
 				i--
+				continue
 			}
+			m.told(t)
 		}
 	}
 	return late, dead
+}
+
+// told notes when a ticket will be late, or given up.
+func (m *naivePool) told(t *naiveTicket) {
+	if t.late {
+		m.soonest = min(m.soonest, t.due+m.grace)
+	} else {
+		m.soonest = min(m.soonest, t.due+m.claim)
+	}
 }
 
 func (m *naivePool) setLate(t *naiveTicket, late bool) {

@@ -150,6 +150,7 @@ func TestLateTicketKeepsItsPlace(t *testing.T) {
 // TestFirstInFirstOutWithinATenant grants the tickets of one tenant in the order of
 // its asks, however many were granted in between.
 func TestFirstInFirstOutWithinATenant(t *testing.T) {
+	t.Parallel()
 	l := newLoop(t, 3, func() Config {
 		cfg := burstPool(600_000, true, 60)
 		cfg.Tiers, cfg.Tenants = nil, nil

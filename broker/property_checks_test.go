@@ -66,6 +66,7 @@ func (h *history) deferred(t *naiveTicket, job *naiveTicket, d *wire.Decision, a
 		h.tried(t, count)
 	}
 	t.due = h.now + time.Duration(d.RetryAfterMS)*time.Millisecond
+	m.told(t)
 	if d.Booked {
 		h.met[metBooked]++
 		t.booked, t.ahead = true, ahead

@@ -338,6 +338,7 @@ func FuzzBroker(f *testing.F) {
 // byte, and so they are if somebody looks at the pool, or asks what it would say, at
 // any moment in between.
 func TestSameHistorySameAnswers(t *testing.T) {
+	t.Parallel()
 	decided := 0
 	for seed := range uint64(histories(400)) {
 		data := sequence(1000 + seed)

@@ -90,8 +90,9 @@ func (p *promise) wait(l *loop, x int64, ticket wire.TicketID) {
 // where a job ahead waits for room while it does, those behind come later, by less
 // than the largest job takes to leak.
 func TestAlonePromisesAreExact(t *testing.T) {
+	t.Parallel()
 	var exact, waited, later int
-	for seed := range uint64(200) {
+	for seed := range uint64(histories(200)) {
 		for i, p := range frozen(t, seed, int(seed/4%3)) {
 			if p.granted > 91*time.Second {
 				waited++
@@ -107,7 +108,7 @@ func TestAlonePromisesAreExact(t *testing.T) {
 		}
 	}
 	t.Logf("I6 (a): %d tickets exact, %d late behind an empty line, %d waited over a second", exact, later, waited)
-	if exact < 1800 || waited < 500 {
+	if exact < histories(1800) || waited < histories(500) {
 		t.Error("the histories test too little")
 	}
 }
@@ -115,10 +116,11 @@ func TestAlonePromisesAreExact(t *testing.T) {
 // TestPromisesBetweenClasses is I6 (b): all classes, arrivals frozen: at least 90 %
 // granted at the first promise, and not more than 1 % over 3 s later.
 func TestPromisesBetweenClasses(t *testing.T) {
+	t.Parallel()
 	var late []time.Duration
 	kept, booked := 0, 0
 	var waited [3]int
-	for seed := range uint64(400) {
+	for seed := range uint64(histories(400)) {
 		for _, p := range frozen(t, 1000+seed, -1) {
 			if p.granted < 0 {
 				t.Fatalf("seed %d: a ticket of class %d was never granted", seed, p.class)
@@ -143,7 +145,7 @@ func TestPromisesBetweenClasses(t *testing.T) {
 		t.Errorf("%.1f %% at the first promise, late p99 %s; want 90 %% and 3 s", part, quantile(late, 99))
 	}
 	for c, n := range waited {
-		if n < 200 {
+		if n < histories(200) {
 			t.Errorf("%d tickets of class %d waited: the histories test nothing", n, c)
 		}
 	}

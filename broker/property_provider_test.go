@@ -122,6 +122,7 @@ func (a *account) lost(probe bool) {
 // granted while the account was told to wait, one request goes first after that, and
 // one a minute while it is out of money.
 func TestPausesAreKept(t *testing.T) {
+	t.Parallel()
 	met := map[string]int{}
 	for seed := range uint64(histories(60)) {
 		a := &account{loop: newLoop(t, seed, burstPool(10_000_000, true, 60)), met: met}

@@ -169,8 +169,9 @@ func (k *crowdOfTenants) leavesNothing() {
 // TestTenantCaps floods a pool in which each tenant may hold so many leases: nobody
 // passes its cap, what is parked returns, and every ask ends in exactly one way.
 func TestTenantCaps(t *testing.T) {
+	t.Parallel()
 	parked, passed, ended := 0, 0, map[string]int{}
-	for seed := range uint64(25) {
+	for seed := range uint64(histories(25)) {
 		k := newCrowdOfTenants(t, seed, func(l *loop, cfg *Config) {
 			cfg.Concurrency = 8 + l.IntN(40)
 			share := classes.Portion(1+l.IntN(30)) * classes.Percent
@@ -205,8 +206,9 @@ func TestTenantCaps(t *testing.T) {
 
 // TestTenantLimits gives each tenant a rolling limit of its own.
 func TestTenantLimits(t *testing.T) {
+	t.Parallel()
 	parked, passed, ended := 0, 0, map[string]int{}
-	for seed := range uint64(25) {
+	for seed := range uint64(histories(25)) {
 		k := newCrowdOfTenants(t, 100+seed, func(l *loop, cfg *Config) {
 			cfg.TenantLimits = []classes.Limit{{Metric: classes.Tokens, Amount: 40_000 + l.Int64N(60_000), Span: time.Minute}}
 			if l.IntN(2) == 0 {
@@ -240,6 +242,7 @@ func TestTenantLimits(t *testing.T) {
 // TestTenantsShareFairly lets one tenant with 40 workers and large jobs compete with
 // three that have 4 workers and small ones: each gets a quarter of the tokens.
 func TestTenantsShareFairly(t *testing.T) {
+	t.Parallel()
 	for _, hold := range []time.Duration{0, time.Hour} {
 		cfg := burstPool(600_000, true, 240)
 		for i := range cfg.Classes {

@@ -228,7 +228,9 @@ func (w *wild) act() {
 		w.deliver(w.b.Tick(w.time()))
 	}
 	w.seen()
-	w.books()
+	if w.IntN(3) == 0 {
+		w.books()
+	}
 }
 
 // leave lets one of those who wait for an answer go away.

@@ -83,6 +83,7 @@ func sketchTotal(used [3]int) int  { return used[0] + used[1] + used[2] }
 // admits, to 110 % and to 130 %, and searches all that it admits for more. The same
 // asks of our rule end at 100 % at most.
 func TestSketchPassesTheQuota(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		order []int // of the classes
@@ -139,6 +140,7 @@ func TestSketchPassesTheQuota(t *testing.T) {
 // borrows only what no floor claims, idle or not. Ours lends all that is idle, paced
 // (here without a reserve, which would stay out of it).
 func TestSketchDoesNotLend(t *testing.T) {
+	t.Parallel()
 	for _, interactive := range []int{0, 10, 30, 50, 70} {
 		most := 0
 		for used := range seedReach([3]int{interactive, 0, 0}) {

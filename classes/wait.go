@@ -1,6 +1,10 @@
 package classes
 
-import "time"
+import (
+	"time"
+
+	"quotabroker/window"
+)
 
 // wait returns how long from now until the job may go on limit l: it looks ahead
 // along the moments at which charges leave the window, with what the classes that
@@ -59,7 +63,8 @@ func (r *Rule) wait(l *limit, a *Ask, o *order, fails bool) time.Duration {
 type forecast struct {
 	used   [MaxClasses]int64 // without what is still to come
 	total  int64
-	counts uint32            // classes whose charges until then are expected
+	counts uint32 // classes whose charges until then are expected
+	flow   [MaxClasses]window.Flow
 	come   int64             // what they are
 	more   [MaxClasses]int64 // by class
 }
@@ -75,6 +80,7 @@ func (f *forecast) start(l *limit, c int, n int64) {
 		u, p := l.used[e], &l.class[e]
 		if e != c && !p.rate.Zero() && (u <= p.floor || reached > mine.floor && !lessRatio(reached, mine.share, u, p.share)) {
 			f.counts |= 1 << e
+			f.flow[e] = p.rate.Flow(forecastTau)
 		}
 	}
 }
@@ -95,7 +101,7 @@ func (f *forecast) at(l *limit, t time.Duration) {
 	f.come = 0
 	for e := range l.class {
 		if f.counts&(1<<e) != 0 {
-			f.more[e] = l.class[e].rate.Over(t, forecastTau)
+			f.more[e] = f.flow[e].Over(t)
 			f.come += f.more[e]
 		}
 	}
