@@ -132,7 +132,7 @@ const mostTicks = 30_000
 
 // one lets one thing happen.
 func (p *player) one() {
-	switch p.byte() % 12 {
+	switch p.byte() % 11 {
 	case 0, 1, 2, 3, 4:
 		p.ask()
 	case 5, 6:
@@ -159,12 +159,6 @@ func (p *player) one() {
 			p.heard(p.b.Abandon(p.time(), p.lease()))
 		}
 	case 10:
-		if p.byte()%4 == 0 {
-			to := uint64(p.byte())
-			delete(p.waiting, to)
-			p.heard(p.b.Leave(p.time(), to))
-		}
-	case 11:
 		if p.byte()%4 == 0 {
 			cfg := p.config()
 			if problems := cfg.Validate(); len(problems) == 0 {

@@ -51,7 +51,7 @@ func wildLives(t *testing.T, n int, reload bool) {
 	}
 	for _, what := range []string{
 		"asked twice", "settled ok", "settled unsent", "settled unknown", "settled throttled", "settled overloaded", "settled failed",
-		"settled late", "settled twice", "contradicted", "forgotten", "overran", "taken back", "given again", "cancelled", "left", "explained grant", "explained defer",
+		"settled late", "settled twice", "contradicted", "forgotten", "overran", "taken back", "given again", "cancelled", "explained grant", "explained defer",
 	} {
 		if met[what] < histories(20) {
 			t.Errorf("%q was met %d times: the lives test nothing", what, met[what])

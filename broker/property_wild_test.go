@@ -2,8 +2,6 @@ package broker
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"testing"
 	"time"
 
@@ -220,9 +218,7 @@ func (w *wild) act() {
 		w.cancel()
 	case p < 93:
 		w.explain()
-	case p < 94:
-		w.leave()
-	case p < 95 && w.reload:
+	case p < 94 && w.reload:
 		w.configure()
 	case p < 97:
 		w.deliver(w.b.Tick(w.time()))
@@ -231,18 +227,6 @@ func (w *wild) act() {
 	if w.IntN(3) == 0 {
 		w.books()
 	}
-}
-
-// leave lets one of those who wait for an answer go away.
-func (w *wild) leave() {
-	if len(w.loop.asked) == 0 {
-		return
-	}
-	gone := slices.Min(slices.Collect(maps.Keys(w.loop.asked)))
-	w.deliver(w.b.Leave(w.time(), gone))
-	w.met["left"]++
-	w.ended["left"]++
-	delete(w.loop.asked, gone) // a decision for it would be one for nobody
 }
 
 func (w *wild) configure() {

@@ -99,7 +99,11 @@ func (b *Broker) tried(i int32) (moved bool) {
 		return false
 	}
 	window, bounded := b.rule.Blocks(int(t.class), t.need)
-	if bounded || b.now-t.since <= 2*window || q.waiting(&b.tickets).count < 2 {
+	if bounded || q.waiting(&b.tickets).count < 2 {
+		return false
+	}
+	if moves := t.since + 2*window; b.now < moves {
+		b.wake = min(b.wake, moves)
 		return false
 	}
 	tr := &q.tiers[t.tier]
@@ -196,18 +200,4 @@ func (b *Broker) holdEnds(i int32) {
 		b.touch(i)
 		b.emit(Effect{To: t.holder, Decision: b.deferral(i, &o)})
 	}
-}
-
-// Leave says that the holder of a held ask has gone: its ticket stays, and is late
-// as one that did not come back.
-func (b *Broker) Leave(now time.Time, to uint64) []Effect {
-	b.start(now)
-	for i := range b.tickets.next {
-		if t := b.tickets.at(i); t.n != 0 && t.hold && t.holder == to {
-			t.hold, t.due = false, b.now
-			b.touch(i)
-			b.ticketDue.set(i, b.now+b.cfg.Claim)
-		}
-	}
-	return b.finish()
 }
