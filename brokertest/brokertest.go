@@ -44,7 +44,7 @@ import (
 // tests that are not about quota.
 const DefaultTPM = 1_000_000_000
 
-// Server is a broker that serves one pool. It ends with its test.
+// Server is a broker that serves one pool.
 type Server struct {
 	URL  string // what a producer connects to; "" without WithTCP
 	Pool string // the pool's name
@@ -80,28 +80,43 @@ func WithTCP() Option {
 	return func(o *options) { o.listen = true }
 }
 
-// New starts a broker and returns when it answers. The broker logs to the test.
+// New starts a broker and returns when it answers. The broker logs to the test
+// and ends with it.
 func New(t testing.TB, opts ...Option) *Server {
 	t.Helper()
+	s, err := start(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil)), opts)
+	if err != nil {
+		t.Fatalf("brokertest: %v", err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Start is [New] where there is no test, as in an example: the caller ends the
+// server with [Server.Close], and nothing is logged.
+func Start(opts ...Option) (*Server, error) {
+	return start(context.Background(), slog.New(slog.DiscardHandler), opts)
+}
+
+func start(ctx context.Context, log *slog.Logger, opts []Option) (*Server, error) {
 	o := options{cfg: broker.DefaultConfig()}
 	o.cfg.Margin, o.cfg.Guard = 0, 0
 	for _, opt := range append([]Option{TPM(DefaultTPM)}, opts...) {
 		opt(&o)
 	}
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	node, err := natsnode.StartEmbedded(natsnode.Embedded{DontListen: !o.listen, Port: -1, Logger: log})
 	if err != nil {
-		t.Fatalf("brokertest: %v", err)
+		return nil, err
 	}
 	s := &Server{URL: node.URL(), Pool: o.cfg.Pool, node: node}
-	t.Cleanup(s.close)
-	if s.svc, err = newService(node, &o, log); err != nil {
-		t.Fatalf("brokertest: %v", err)
+	if s.svc, err = newService(node, &o, log); err == nil {
+		err = s.svc.Start(ctx)
 	}
-	if err := s.svc.Start(t.Context()); err != nil {
-		t.Fatalf("brokertest: %v", err)
+	if err != nil {
+		s.Close()
+		return nil, err
 	}
-	return s
+	return s, nil
 }
 
 func newService(node *natsnode.Node, o *options, log *slog.Logger) (*service.Service, error) {
@@ -115,9 +130,12 @@ func newService(node *natsnode.Node, o *options, log *slog.Logger) (*service.Ser
 	})
 }
 
-// close takes NATS away before the broker: a broker that gives its endpoints up in
-// good order uses timers that all tests of the process share, see Virtual time.
-func (s *Server) close() {
+// Close ends the server, as if its machine were switched off: connections break,
+// leases are forgotten. A test that wants to see its producer lose the broker
+// calls it; else New does. A second call does nothing.
+func (s *Server) Close() {
+	// NATS goes first: a broker that gives its endpoints up in good order uses
+	// timers that all tests of the process share, see Virtual time.
 	s.node.Close()
 	if s.svc != nil {
 		s.svc.Close()

@@ -8,8 +8,10 @@ import (
 	"quotabroker/wire"
 )
 
-// maxHold bounds how long one ask lets the broker hold the reply.
-const maxHold = 20 * time.Second
+// maxHold bounds how long one ask lets the broker hold the reply: a window of a
+// minute, in which nearly everybody is granted. It also bounds how long a broker
+// that died behind a NATS that lives on is waited for.
+const maxHold = time.Minute
 
 // Answer is what one ask was answered.
 type Answer struct {

@@ -36,8 +36,8 @@ func TestGrantIsConfirmedAndCarriesTheDecision(t *testing.T) {
 			t.Errorf("confirmed %v, want the lease %v", got, l.ID())
 		}
 		ask := w.broker.heard(wire.VerbAcquire)[0].ask
-		if ask.RequestID == "" || ask.WaitMS != 20_000 || ask.DeadlineMS.Set || !ask.Confirm {
-			t.Errorf("asked %+v; want an id, a hold of 20 s, no deadline, a confirmation", ask)
+		if ask.RequestID == "" || ask.WaitMS != 60_000 || ask.DeadlineMS.Set || !ask.Confirm {
+			t.Errorf("asked %+v; want an id, a hold of a minute, no deadline, a confirmation", ask)
 		}
 	})
 }
@@ -129,7 +129,8 @@ func TestContextBoundsHoldAndDeadline(t *testing.T) {
 		c := w.client(nil)
 		defer c.Close()
 		for _, row := range []struct{ left, hold time.Duration }{
-			{time.Minute, 20 * time.Second},
+			{2 * time.Minute, time.Minute},
+			{time.Minute, 54 * time.Second},
 			{10 * time.Second, 9 * time.Second},
 			{100 * time.Millisecond, 80 * time.Millisecond},
 			{15 * time.Millisecond, 0},

@@ -10,16 +10,27 @@ import (
 	"strings"
 	"time"
 
+	"quotabroker/brokertest"
 	"quotabroker/client"
 	"quotabroker/wire"
 )
 
+// startBroker is the real broker, in this process, with a quota of 900 000 tokens a
+// minute.
+func startBroker() *brokertest.Server {
+	b, err := brokertest.Start(brokertest.TPM(900_000), brokertest.WithTCP())
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
 func Example() {
-	broker := startExampleBroker()
-	defer broker.stop()
+	broker := startBroker()
+	defer broker.Close()
 	ctx := context.Background()
 
-	c, err := client.Connect(ctx, client.Options{URL: broker.url, Source: "eval"})
+	c, err := client.Connect(ctx, client.Options{URL: broker.URL, Source: "eval"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -34,18 +45,18 @@ func Example() {
 	})
 	fmt.Println("done:", err)
 	// Output:
-	// granted 612 tokens to class batch
+	// granted 1034 tokens to class batch
 	// done: <nil>
 }
 
 // Acquire, the call, and Settle by hand. Close is deferred so that a lease is
 // never left behind, whichever way the function is left.
 func ExampleClient_Acquire() {
-	broker := startExampleBroker()
-	defer broker.stop()
+	broker := startBroker()
+	defer broker.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	c, err := client.Connect(ctx, client.Options{URL: broker.url, Source: "eval"})
+	c, err := client.Connect(ctx, client.Options{URL: broker.URL, Source: "eval"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -78,10 +89,10 @@ func ExampleClient_Acquire() {
 
 // What an error of Acquire says.
 func ExampleClient_Acquire_errors() {
-	broker := startExampleBroker()
-	defer broker.stop()
+	broker := startBroker()
+	defer broker.Close()
 	ctx := context.Background()
-	c, err := client.Connect(ctx, client.Options{URL: broker.url, Source: "eval"})
+	c, err := client.Connect(ctx, client.Options{URL: broker.URL, Source: "eval"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -98,61 +109,72 @@ func ExampleClient_Acquire_errors() {
 		case errors.As(err, &refused) && refused.Permanent():
 			fmt.Println("never:", refused.Message)
 		case errors.As(err, &refused):
-			fmt.Println("not before", refused.RetryAfter)
+			fmt.Println("not now, because of the", refused.Cause)
 		case errors.Is(err, client.ErrUnavailable):
 			fmt.Println("no broker")
 		case errors.As(err, &waited):
-			fmt.Println("not in time, for", waited.Last.Cause, "of", waited.Last.Limit)
+			fmt.Println("gave up, waiting for", waited.Last.Limit)
 		default:
 			fmt.Println(err)
 		}
 	}
 	acquire(ctx, 2_000_000)
+	acquire(ctx, 400_000) // much of what batch may borrow at once
 	hurry, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	acquire(hurry, 200_000)
+	acquire(hurry, 400_000)
 	// Output:
-	// never: 2000001 tokens are more than batch can ever be given
-	// not in time, for quota of tokens/60s
+	// never: it needs 2000001 of tokens/60s and a job of batch can be given 792000 at most; split it
+	// not now, because of the deadline
 }
 
 // A program with a queue of its own asks, and puts what is deferred back.
 func ExampleClient_Try() {
-	broker := startExampleBroker()
-	defer broker.stop()
+	broker := startBroker()
+	defer broker.Close()
 	ctx := context.Background()
-	c, err := client.Connect(ctx, client.Options{URL: broker.url, Source: "eval"})
+	c, err := client.Connect(ctx, client.Options{URL: broker.URL, Source: "eval"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer c.Close()
 
-	job := client.Request{ID: "job-17", InputTokens: client.Tokens(200_000), MaxOutputTokens: client.Tokens(1)}
-	answer, err := c.Try(ctx, job)
-	if err != nil {
-		fmt.Println(err)
-		return
+	queue := []client.Request{
+		{ID: "job-16", InputTokens: client.Tokens(400_000), MaxOutputTokens: client.Tokens(1)},
+		{ID: "job-17", InputTokens: client.Tokens(400_000), MaxOutputTokens: client.Tokens(1)},
 	}
-	switch d := answer.Decision; d.Verdict {
-	case wire.Grant:
-		defer answer.Lease.Close()
-	case wire.Defer:
-		job.Ticket = d.Ticket // ask again with it
-		fmt.Println("again in", time.Duration(d.RetryAfterMS)*time.Millisecond, "as number", d.Position)
-	case wire.Refuse:
-		fmt.Println(d.Message)
+	for i := range queue {
+		job := &queue[i]
+		answer, err := c.Try(ctx, *job)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		switch d := answer.Decision; d.Verdict {
+		case wire.Grant:
+			fmt.Println(job.ID, "may go")
+			defer answer.Lease.Close()
+		case wire.Defer:
+			again := time.Duration(d.RetryAfterMS) * time.Millisecond
+			job.Ticket = d.Ticket // ask again with it, then
+			fmt.Println(job.ID, "again in", again.Round(time.Second), "for", d.Cause)
+		case wire.Refuse:
+			fmt.Println(job.ID, "never:", d.Message)
+		}
 	}
-	// Output: again in 3s as number 12
+	// Output:
+	// job-16 may go
+	// job-17 again in 8s for pace
 }
 
 // A service that must go on without a broker, slowly.
 func ExampleSafeRate() {
-	broker := startExampleBroker()
-	defer broker.stop()
+	broker := startBroker()
+	defer broker.Close()
 	ctx := context.Background()
 	c, err := client.Connect(ctx, client.Options{
-		URL:          broker.url,
+		URL:          broker.URL,
 		Source:       "api",
 		OnBrokerLoss: client.SafeRate(10_000),
 	})
@@ -161,7 +183,7 @@ func ExampleSafeRate() {
 		return
 	}
 	defer c.Close()
-	broker.leave()
+	broker.Close()
 
 	for range 3 {
 		hurry, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
@@ -186,9 +208,9 @@ func ExampleTransport() {
 		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"Yes."}}],"usage":{"prompt_tokens":12,"completion_tokens":90}}`)
 	}))
 	defer provider.Close()
-	broker := startExampleBroker()
-	defer broker.stop()
-	c, err := client.Connect(context.Background(), client.Options{URL: broker.url, Source: "eval"})
+	broker := startBroker()
+	defer broker.Close()
+	c, err := client.Connect(context.Background(), client.Options{URL: broker.URL, Source: "eval"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -200,9 +222,9 @@ func ExampleTransport() {
 		fmt.Println(err)
 		return
 	}
-	_, _ = io.Copy(io.Discard, resp.Body)
+	answer, _ := io.ReadAll(resp.Body) // to its end, where the usage is
 	_ = resp.Body.Close()
 	c.Close() // waits for the settlement
-	fmt.Println("settled:", broker.settled())
-	// Output: settled: {"lease":"7-1","outcome":"ok","usage":{"input_tokens":12,"output_tokens":90}}
+	fmt.Println(len(answer), "bytes")
+	// Output: 96 bytes
 }

@@ -15,13 +15,13 @@ import (
 	"quotabroker/wire"
 )
 
-// QUE-03 at a quarter of its size: five thousand ask at once; as many as may wait
+// QUE-03: twenty thousand ask at once; as many as may wait
 // do, the others are told at once that the queue is full, and the other class is
 // not disturbed.
 func TestQueueFull(t *testing.T) {
 	cfg := tpm(600_000)
 	for i := range cfg.Classes {
-		cfg.Classes[i].MaxWaiting, cfg.Classes[i].Pace = 250, 0
+		cfg.Classes[i].MaxWaiting, cfg.Classes[i].Pace = 1000, 0
 	}
 	bubble(t, cfg, func(t *testing.T, r *rig) {
 		if d := r.acquire("eval", `{"input_tokens":520000}`); d.Verdict != wire.Grant { // what is left is held
@@ -42,7 +42,7 @@ func TestQueueFull(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			for range 1250 {
+			for range 5000 {
 				if err := c.PublishRequest("quota.v1.acquire.eval.default", inbox, []byte(`{"input_tokens":50000,"wait_ms":30000}`)); err != nil {
 					t.Fatal(err)
 				}
@@ -50,15 +50,15 @@ func TestQueueFull(t *testing.T) {
 		}
 		synctest.Wait()
 		s := r.status()
-		if full.Load() != 4750 || other.Load() != 0 || s.Classes[2].WaitingRequests != 250 {
+		if full.Load() != 19_000 || other.Load() != 0 || s.Classes[2].WaitingRequests != 1000 {
 			t.Errorf("%d are told that it is full, %d something else, %d wait", full.Load(), other.Load(), s.Classes[2].WaitingRequests)
 		}
 		if d := r.acquire("api", `{"input_tokens":1000}`); d.Verdict != wire.Grant || d.WaitedMS != 0 {
 			t.Errorf("the other class: %+v", d)
 		}
 		time.Sleep(31 * time.Second) // every hold has run out
-		if other.Load() != 250 || waiting(t, r) != 0 {
-			t.Errorf("%d of 250 were answered, %d are kept", other.Load(), waiting(t, r))
+		if other.Load() != 1000 || waiting(t, r) != 0 {
+			t.Errorf("%d of 1000 were answered, %d are kept", other.Load(), waiting(t, r))
 		}
 	})
 }
