@@ -24,7 +24,7 @@ func BenchmarkCount(b *testing.B) {
 	}
 	for _, kind := range []string{"chat-writing", "markdown", "code", "json", "csv-numeric", "ru", "zh-Hant", "th"} {
 		text := kinds[kind].String()
-		text = text[:cut([]byte(text), 16<<10)]
+		text = text[:runeStart([]byte(text), min(16<<10, len(text)))]
 		for e := CL100K; e < numEncodings; e++ {
 			b.Run(kind+"/"+e.String(), func(b *testing.B) {
 				b.SetBytes(int64(len(text)))
@@ -67,6 +67,11 @@ func BenchmarkLetters(b *testing.B) {
 	}
 }
 
+// many repeats an element up to 1 MiB, without the last comma.
+func many(element string) string {
+	return strings.TrimSuffix(strings.Repeat(element, 1<<20/len(element)), ",")
+}
+
 // BenchmarkEstimate answers for whole bodies.
 func BenchmarkEstimate(b *testing.B) {
 	est := newEstimator(b, nil)
@@ -74,6 +79,20 @@ func BenchmarkEstimate(b *testing.B) {
 	text, _ := json.Marshal(strings.Repeat("The quick brown fox jumps over the lazy dog.\n", 30))
 	picture := base64.StdEncoding.EncodeToString(make([]byte, 1_875_000))
 	for name, body := range map[string]string{
+		"parts_1MB":     `{"messages":[{"content":[` + many(`{},`) + `]}]}`,
+		"unknown_1MB":   `{"messages":[{"content":[` + many(`{"":0},`) + `]}]}`,
+		"texts_1MB":     `{"messages":[{"content":[` + many(`{"text":"a"},`) + `]}]}`,
+		"strings_1MB":   `{"input":[` + many(`"a",`) + `]}`,
+		"tools_1MB":     `{"messages":[],"tools":[` + many(`{},`) + `]}`,
+		"members_1MB":   `{"messages":[],` + many(`"":0,`) + `}`,
+		"message_1MB":   `{"messages":[{` + many(`"":0,`) + `}]}`,
+		"unread_1MB":    `{"messages":[],"x":[` + many(`0,`) + `]}`,
+		"unread2_1MB":   `{"messages":[],"x":[` + many(`[],`) + `]}`,
+		"unread3_1MB":   `{"messages":[],"x":[` + many(`{"":0},`) + `]}`,
+		"items_1MB":     `{"instructions":"","input":[` + many(`{},`) + `]}`,
+		"calls_1MB":     `{"messages":[{"tool_calls":[` + many(`{},`) + `]}]}`,
+		"nested_1MB":    `{"messages":[{"content":[` + many(`{"type":"tool_result","content":[]},`) + `]}]}`,
+		"escapes_1MB":   `{"messages":[],"tools":["` + strings.Repeat(`\\n`, 1<<20/4) + `"]}`,
 		"chat_300B":     `{"model":"gpt-4o","messages":[{"role":"user","content":"` + strings.Repeat("Tell me about the sea. ", 10) + `"}]}`,
 		"chat_2turns":   `{"model":"gpt-4o","messages":[{"role":"system","content":` + string(text) + `},{"role":"user","content":` + string(text) + `}]}`,
 		"picture_2.5MB": `{"model":"gpt-4o","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + picture + `"}}]}]}`,

@@ -10,17 +10,39 @@ import (
 	"quotabroker/wire"
 )
 
-// TestHostileTextsAreSampledClosely holds the sampled count of every hostile
-// text near the truth. Measured over 8 seeds: 0.995 to 1.04 of it.
-func TestHostileTextsAreSampledClosely(t *testing.T) {
+// TestHostileTextsAreExact: 64 KiB of anything are counted in full, but for those
+// that are a single piece: that may be more work than is allowed.
+func TestHostileTextsAreExact(t *testing.T) {
 	est := newEstimator(t, nil)
 	truth := trueCounts(t)
 	for name, text := range byName(hostile(hostileBytes)) {
 		for e := CL100K; e < numEncodings; e++ {
 			got, exact := est.Count(e, text)
-			ratio := float64(got) / float64(truth[name][e.String()])
-			if exact || ratio < 0.98 || ratio > 1.06 {
-				t.Errorf("%s %s: counted %d (exact %v), %.3f of the truth", e, name, got, exact, ratio)
+			want := truth[name][e.String()]
+			if exact && got != want || float64(got) < 0.98*float64(want) || float64(got) > 1.02*float64(want) {
+				t.Errorf("%s %s: counted %d (exact %v), want %d", e, name, got, exact, want)
+			}
+		}
+	}
+	for _, name := range []string{"base64", "printable", "hex", "digits", "digit and space", "many scripts", "contractions"} {
+		if _, exact := est.Count(O200K, hostile(hostileBytes)[name]); !exact {
+			t.Errorf("%s is not counted in full", name)
+		}
+	}
+}
+
+// TestHostileTextsAreSampledClosely holds the sampled count of every hostile
+// text near the truth. Measured over 8 seeds: 0.992 to 1.011 of it.
+func TestHostileTextsAreSampledClosely(t *testing.T) {
+	truth := trueCounts(t)
+	for name, text := range byName(hostile(hostileBytes)) {
+		for e := CL100K; e < numEncodings; e++ {
+			for seed := range byte(3) {
+				got := vocabularies[e]().sampleTokens([][]byte{[]byte(text)}, &[32]byte{seed})
+				ratio := float64(got) / float64(truth[name][e.String()])
+				if ratio < 0.99 || ratio > 1.04 {
+					t.Errorf("%s %s: counted %d, %.3f of the truth", e, name, got, ratio)
+				}
 			}
 		}
 	}
@@ -38,56 +60,40 @@ func TestMegabyteOfOneLetter(t *testing.T) {
 	}
 }
 
-// TestWorkIsBounded: whatever the text and its length, the reference tokenizer
-// is given at most windows·windowWork to sample, or the budget to count in full.
-func TestWorkIsBounded(t *testing.T) {
-	const slack = windows * (1024 + chunkBytes*chunkBytes/stretchWork) // a cut stretch a window
-	opt := Default()
-	budget := opt.ExactBytes * proseWork
-	for _, size := range []int{1 << 10, 12 << 10, 30 << 10, 256 << 10} {
+// TestWindowsAreBounded: whatever the text and its length, the windows are within
+// the text and no longer than they may be, and begin and end between runes.
+func TestWindowsAreBounded(t *testing.T) {
+	for _, size := range []int{100, 1 << 10, 12 << 10, 100 << 10} {
 		for name, text := range byName(hostile(size)) {
-			texts := [][]byte{[]byte(text)}
-			if fits(texts, budget) {
-				if _, work := prefix(texts[0], len(text), 1<<30); work > budget {
-					t.Errorf("%s of %d bytes: counting is work %d, the budget %d", name, size, work, budget)
-				}
-				continue
-			}
+			texts := [][]byte{[]byte(text), nil, []byte(text)}
 			s := newSampler(texts)
 			stride := s.size / windows
-			sum := 0
 			for k := range windows {
-				parts, work := s.window(k*stride, min(windowBytes, stride))
-				sum += work
 				given := 0
-				for _, p := range parts {
+				for _, p := range s.window(k*stride, min(windowBytes, stride)) {
 					given += p.to - p.from
+					if utf8.ValidString(text) && !utf8.Valid(p.text[p.from:p.to]) {
+						t.Errorf("%s of %d bytes: a window cuts a rune", name, size)
+					}
 				}
-				if given == 0 || given > windowBytes+utf8.UTFMax {
+				if given > windowBytes+utf8.UTFMax || given == 0 && stride >= utf8.UTFMax {
 					t.Errorf("%s of %d bytes: window of %d bytes", name, size, given)
 				}
-			}
-			if sum > windows*windowWork+slack {
-				t.Errorf("%s of %d bytes: sampling is work %d", name, size, sum)
 			}
 		}
 	}
 }
 
-// TestManyShortTextsAreBounded: a body of very many very short texts costs no
-// more, and is not under-estimated.
+// TestManyShortTextsAreBounded: a body of very many very short texts is sampled
+// when it is more work than the limit, and is not under-estimated.
 func TestManyShortTextsAreBounded(t *testing.T) {
-	texts := make([][]byte, 200_000)
+	texts := make([][]byte, 300_000)
 	for i := range texts {
 		texts[i] = []byte("ab1")
 	}
-	if fits(texts, Default().ExactBytes*proseWork) {
-		t.Fatal("200000 calls fit the budget")
-	}
-	v := vocabularies[O200K]()
-	got, work := v.sampleTokens(texts, new([32]byte))
-	if got < 400_000 || got > 420_000 || work > windows*windowWork*2 {
-		t.Errorf("%d tokens with work %d, true 400000", got, work)
+	got, method := newEstimator(t, nil).count(O200K, texts)
+	if got < 600_000 || got > 630_000 || method != wire.MethodSampled {
+		t.Errorf("%d tokens (%s), true 600000", got, method)
 	}
 }
 
@@ -164,55 +170,55 @@ func longTexts(tb testing.TB) map[string]string {
 }
 
 // TestSamplingError over 6 seeds and all long texts, half of them mixed of
-// languages and kinds. Measured: p50 1.2 %, p90 4.9 %, p99 11 %, p1 -2.1 %,
-// lowest -2.3 %: it errs high.
+// languages and kinds. Measured: p50 1.6 %, p90 3.9 %, p99 6.5 %, p1 -0.4 %,
+// lowest -0.6 %: it errs high.
 func TestSamplingError(t *testing.T) {
 	var errs []float64
 	for _, text := range byName(longTexts(t)) {
 		for e := CL100K; e < numEncodings; e++ {
 			v := vocabularies[e]()
-			truth, _ := v.countAll([]byte(text))
+			truth := v.bpe.Count([]byte(text))
 			for seed := range byte(6) {
 				if !looksAt(int(seed)) {
 					break
 				}
-				got, _ := v.sampleTokens([][]byte{[]byte(text)}, &[32]byte{seed})
+				got := v.sampleTokens([][]byte{[]byte(text)}, &[32]byte{seed})
 				errs = append(errs, float64(got)/float64(truth)-1)
 			}
 		}
 	}
 	s := distribution(errs)
 	t.Logf("%d samples: %s", len(errs), s)
-	if s.P50 > 2 || s.P90 > 7 || s.P99 > 13 || s.Low < -5 {
+	if s.P50 > 2 || s.P90 > 5 || s.P99 > 8 || s.Low < -2 {
 		t.Errorf("%d samples: %s", len(errs), s)
 	}
 }
 
 // TestHiddenDenseTextIsFound: a producer hides dense text in ten times as much
 // cheap text. It cannot know where the windows are, and the regression counts
-// what they miss. Measured over all hostile texts: never below -8 % in prose and
-// -32 % in blanks or one letter, which are cheap as no real prompt is.
+// what they miss. Measured over all hostile texts at eight places: never below
+// -1.3 % in prose and -4.3 % in blanks or one letter.
 func TestHiddenDenseTextIsFound(t *testing.T) {
-	dense := hostile(20_000)["base64"]
+	hidden := hostile(20_000)
+	v := vocabularies[O200K]()
 	for _, c := range []struct {
 		cover  string
 		lowest float64 // per cent
 	}{
-		{strings.Repeat("the quick brown fox jumps over the lazy dog. ", 4500), -12},
-		{strings.Repeat(" ", 200_000), -38},
+		{strings.Repeat("the quick brown fox jumps over the lazy dog. ", 4500), -3},
+		{strings.Repeat(" ", 200_000), -7},
 	} {
-		v := vocabularies[O200K]()
-		whole := []byte(c.cover[:90_000] + dense + c.cover[90_000:])
-		cheap, _ := v.countAll([]byte(c.cover[:20_000]))
-		hidden, _ := v.countAll([]byte(dense))
-		truth := float64(cheap)*float64(len(c.cover))/20_000 + float64(hidden)
 		var errs []float64
-		for seed := range byte(16) {
-			if !looksAt(int(seed)) {
-				continue
+		for _, name := range []string{"base64", "special tokens", "random spaces", "Han"} {
+			for seed := range byte(8) {
+				if !looksAt(int(seed)) {
+					continue
+				}
+				at := 10_000 + 23_456*int(seed)
+				whole := []byte(c.cover[:at] + hidden[name] + c.cover[at:])
+				got := v.sampleTokens([][]byte{whole}, &[32]byte{seed})
+				errs = append(errs, float64(got)/float64(v.bpe.Count(whole))-1)
 			}
-			got, _ := v.sampleTokens([][]byte{whole}, &[32]byte{seed})
-			errs = append(errs, float64(got)/truth-1)
 		}
 		s := distribution(errs)
 		t.Logf("in %.3q: %s", c.cover, s)
@@ -227,7 +233,7 @@ func TestHiddenDenseTextIsFound(t *testing.T) {
 func TestReplayGivesTheSame(t *testing.T) {
 	text := longTexts(t)["mixed 0"]
 	count := func(seed byte) int64 {
-		got, exact := newEstimator(t, func(o *Options) { o.Seed[31] = seed }).Count(O200K, text)
+		got, exact := newEstimator(t, func(o *Options) { o.Seed[31], o.ExactBytes = seed, minExactBytes }).Count(O200K, text)
 		if exact {
 			t.Fatal("not sampled")
 		}

@@ -149,9 +149,8 @@ func (e *Estimator) outputTokens(p *profile, prompt *prompt) int64 {
 
 func clamp(tokens float64) int64 { return int64(min(max(tokens, 0), wire.MaxTokens)) }
 
-// Count returns the tokens of one text. exact is false where it was too long or
-// too unbroken to be counted in full, or no tokenizer may be used; the answer
-// then errs high. Special tokens are text: "<|endoftext|>" is 7 tokens.
+// Count returns the tokens of one text. exact is false where it was too much work
+// to be counted in full, or no tokenizer may be used; the answer then errs high. Special tokens are text: "<|endoftext|>" is 7 tokens.
 func (e *Estimator) Count(enc Encoding, text string) (tokens int64, exact bool) {
 	if !enc.valid() {
 		enc = e.opt.Fallback
@@ -160,7 +159,15 @@ func (e *Estimator) Count(enc Encoding, text string) (tokens int64, exact bool) 
 	return tokens, method == wire.MethodExact
 }
 
-// count counts texts, each on its own, in bounded time.
+// Work in the units of package bpe: of a text, beside that of what is in it, with
+// what it took to read it; of a byte of English prose.
+const (
+	textWork  = 400
+	proseWork = 16
+)
+
+// count counts texts, each on its own, in bounded time: from the first on as far
+// as the work allows, and what is left by sampling. It may change texts.
 func (e *Estimator) count(enc Encoding, texts [][]byte) (int64, wire.Method) {
 	if len(texts) == 0 {
 		return 0, wire.MethodExact // and no vocabulary is loaded for nothing
@@ -174,34 +181,17 @@ func (e *Estimator) count(enc Encoding, texts [][]byte) (int64, wire.Method) {
 		}
 		return int64(min(math.Ceil(margin*v.regress(texts)), float64(bytes))), wire.MethodRegression
 	}
-	if !fits(texts, e.opt.ExactBytes*proseWork) {
-		tokens, _ := v.sampleTokens(texts, &e.opt.Seed)
-		return tokens, wire.MethodSampled
-	}
+	left := e.opt.ExactBytes * proseWork
 	var sum int64
-	method := wire.MethodExact
-	for _, t := range texts {
-		n, exact := v.countAll(t)
-		sum += n
-		if !exact {
-			method = wire.MethodSampled
+	for i, t := range texts {
+		left -= textWork
+		tokens, read, work := v.bpe.CountWithin(t, left)
+		sum += int64(tokens)
+		left -= work
+		if read < len(t) {
+			texts[i] = t[read:]
+			return sum + v.sampleTokens(texts[i:], &e.opt.Seed), wire.MethodSampled
 		}
 	}
-	return sum, method
-}
-
-// fits reports whether counting texts is within a budget of work.
-func fits(texts [][]byte, budget int) bool {
-	for _, t := range texts {
-		budget -= callWork
-		if len(t) > budget/byteWork {
-			return false
-		}
-		n, work := prefix(t, len(t), budget)
-		if n < len(t) || work > budget {
-			return false
-		}
-		budget -= work
-	}
-	return true
+	return sum, wire.MethodExact
 }

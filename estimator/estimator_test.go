@@ -270,7 +270,7 @@ func TestUnknownModels(t *testing.T) {
 
 // TestLongBodiesAreSampled: the method says so, the framing stays exact.
 func TestLongBodiesAreSampled(t *testing.T) {
-	e := newEstimator(t, nil)
+	e := newEstimator(t, func(o *Options) { o.ExactBytes = minExactBytes })
 	text := strings.Repeat("All work and no play makes a dull day. ", 3000)
 	res := estimate(t, e, "gpt-4o", `{"messages":[{"role":"system","content":"`+text+`"},{"role":"user","content":"`+text+`"}]}`)
 	truth := int64(2 * (3000*10 + 1))

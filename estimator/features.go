@@ -1,6 +1,10 @@
 package estimator
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"quotabroker/estimator/bpe"
+)
 
 // feature is what the regression counts in a text. The first ones are about
 // ASCII; a rune outside it counts under its group and the number of tokens it
@@ -73,34 +77,14 @@ func (c *runeClasses) of(r rune) feature {
 }
 
 // classify builds the table from a vocabulary.
-func classify(ranks map[string]int) *runeClasses {
+func classify(v *bpe.Vocabulary) *runeClasses {
 	c := new(runeClasses)
 	var buf [utf8.UTFMax]byte
 	for r := rune(utf8.RuneSelf); r < classedRunes; r++ {
 		n := utf8.EncodeRune(buf[:], r)
-		c[r] = fRune + feature(groupOf(r))*groupWidth + feature(tokensAlone(ranks, buf[:n])) - 1
+		c[r] = fRune + feature(groupOf(r))*groupWidth + feature(v.Count(buf[:n])) - 1
 	}
 	return c
-}
-
-// tokensAlone returns how many tokens one encoded rune takes, or one more: the
-// merge order is not looked at.
-func tokensAlone(ranks map[string]int, enc []byte) int {
-	has := func(from, to int) bool { _, ok := ranks[string(enc[from:to])]; return ok }
-	n := len(enc)
-	switch {
-	case has(0, n):
-		return 1
-	case n == 2:
-		return 2
-	case n == 3 && (has(0, 2) || has(1, 3)):
-		return 2
-	case n == 4 && (has(0, 3) || has(1, 4) || has(0, 2) && has(2, 4)):
-		return 2
-	case n == 4 && (has(0, 2) || has(1, 3) || has(2, 4)):
-		return 3
-	}
-	return n
 }
 
 func groupOf(r rune) group {

@@ -9,44 +9,44 @@ import (
 )
 
 const (
-	windows     = 12    // sampled places of a text that is too long to count
-	windowBytes = 1024  // counted at each of them, at most
-	windowWork  = 7_500 // the same in work
-	alignBytes  = 128   // how far a window looks for a boundary to begin at
+	windows     = 24   // sampled places of a text that is too long to count
+	windowBytes = 1024 // counted at each of them, at most
 )
 
 // sampleTokens estimates the tokens of texts from windows at places that follow
 // from seed and the texts, but cannot be guessed without the seed: one window in
-// each twelfth, at a random offset. With e and r a window's exact count and its
+// each 24th, at a random offset. With e and r a window's exact count and its
 // regression, both per byte, and R the regression of everything, V bytes, it
 // takes the larger of
 //
 //	R · Σe/Σr             right where the regression is wrong everywhere by one factor
 //	R + V · mean(e-r)     right where it is wrong in some places only
 //
-// and adds one standard error of the windows, so that it errs high. It never
-// answers more than one token a byte.
-func (v *vocabulary) sampleTokens(texts [][]byte, seed *[32]byte) (tokens int64, work int) {
+// and adds one standard error of the windows, so that it errs high. What a window
+// cuts through at either end counts for one token more at the most, which errs
+// high as well. It never answers more than one token a byte.
+func (v *vocabulary) sampleTokens(texts [][]byte, seed *[32]byte) int64 {
 	s := newSampler(texts)
 	draw := newStream(seed, texts)
 	var es, rs [windows]float64
 	var sumE, sumR float64
 	stride := s.size / windows
+	if stride == 0 {
+		return int64(s.size)
+	}
 	span := min(windowBytes, stride)
 	var seen int
 	for k := range windows {
-		parts, cost := s.window(k*stride+draw.below(stride-span+1), span)
-		bytes := 0
+		parts := s.window(k*stride+draw.below(stride-span+1), span)
+		tokens, bytes := 0, 0
 		for _, p := range parts {
-			n, _ := v.countAll(p.text[p.from:p.to])
-			es[k] += float64(n)
-			rs[k] += v.regressPart(p)
+			tokens += v.bpe.Count(p.text[p.from:p.to])
 			bytes += p.to - p.from
 		}
-		es[k] /= float64(max(bytes, 1))
-		rs[k] /= float64(max(bytes, 1))
+		es[k] = float64(tokens) / float64(max(bytes, 1))
+		rs[k] = v.regressWindow(parts) / float64(max(bytes, 1))
 		sumE, sumR = sumE+es[k], sumR+rs[k]
-		seen, work = seen+bytes, work+cost
+		seen += bytes
 	}
 	total, size := v.regress(texts), float64(s.size)
 	estimate := total + size*(sumE-sumR)/windows
@@ -62,14 +62,15 @@ func (v *vocabulary) sampleTokens(texts [][]byte, seed *[32]byte) (tokens int64,
 	}
 	unseen := max(0, 1-float64(seen)/size)
 	estimate += size * math.Sqrt(unseen*squares/(windows*(windows-1)))
-	return int64(math.Ceil(min(estimate, size))), work
+	return int64(math.Ceil(min(estimate, size)))
 }
 
 // regress estimates texts by the regression alone.
 func (v *vocabulary) regress(texts [][]byte) float64 {
 	var f features
+	classes := v.classes()
 	for _, t := range texts {
-		f.add(t, v.classes)
+		f.add(t, classes)
 	}
 	return f.tokens(v.weights)
 }
@@ -80,17 +81,17 @@ type part struct {
 	from, to int
 }
 
-// regressPart is what a part adds to the regression of its text, so that a
-// window within a run does not count as the beginning of one.
-func (v *vocabulary) regressPart(p part) float64 {
+// regressWindow is what the parts of a window add to the regressions of their
+// texts, so that a window within a run does not count as the beginning of one.
+func (v *vocabulary) regressWindow(parts []part) float64 {
 	const context = 64
-	from := max(0, p.from-context)
-	for from < p.from && !utf8.RuneStart(p.text[from]) {
-		from++
-	}
 	var before, all features
-	before.add(p.text[from:p.from], v.classes)
-	all.add(p.text[from:p.to], v.classes)
+	classes := v.classes()
+	for _, p := range parts {
+		from := runeStart(p.text, max(0, p.from-context))
+		before.add(p.text[from:p.from], classes)
+		all.add(p.text[from:p.to], classes)
+	}
 	return all.tokens(v.weights) - before.tokens(v.weights)
 }
 
@@ -111,38 +112,31 @@ func newSampler(texts [][]byte) *sampler {
 }
 
 // window returns the parts of the texts that lie on span bytes of the line from
-// at on, or fewer where they would be too much work. The beginning is moved on
-// to the next boundary where one is near.
-func (s *sampler) window(at, span int) (parts []part, work int) {
+// at on. Where it begins or ends within a rune it does so after that rune.
+func (s *sampler) window(at, span int) (parts []part) {
 	i := sort.SearchInts(s.ends, at+1)
 	from := at - (s.ends[i] - len(s.texts[i]))
-	for ; i < len(s.texts) && span > 0 && work < windowWork-callWork; i++ {
+	for ; i < len(s.texts) && span > 0; i++ {
 		text := s.texts[i]
-		from = align(text, from)
-		n, cost := prefix(text[from:], span, windowWork-callWork-work)
-		if n > 0 {
-			parts = append(parts, part{text, from, from + n})
-			span, work = span-n, work+cost+callWork
-		}
-		if from+n < len(text) {
-			break
+		to := min(from+span, len(text))
+		span -= to - from
+		from, to = runeStart(text, from), runeStart(text, to)
+		if from < to {
+			parts = append(parts, part{text, from, to})
 		}
 		from = 0
 	}
-	return parts, work
+	return parts
 }
 
-// align moves a place in text on to the next boundary, or to the next rune if
-// there is no boundary near.
-func align(text []byte, at int) int {
-	if at == 0 {
-		return 0
-	}
-	for back := 1; back < utf8.UTFMax && at < len(text) && !utf8.RuneStart(text[at]); back++ {
+// runeStart returns the first place in text from at on that is not within a
+// rune, as far as can be told from the three bytes there.
+func runeStart(text []byte, at int) int {
+	for range utf8.UTFMax - 1 {
+		if at >= len(text) || utf8.RuneStart(text[at]) {
+			break
+		}
 		at++
-	}
-	if n, _ := stretch(text[at:min(at+alignBytes, len(text))]); n < alignBytes {
-		at += n
 	}
 	return at
 }

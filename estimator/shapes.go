@@ -156,8 +156,14 @@ func (f *features) add(text []byte, classes *runeClasses) {
 		if c >= utf8.RuneSelf {
 			r, size := utf8.DecodeRune(text[i:])
 			i += size - 1
-			before, run = f.addRune(classes.of(r), before, run)
+			class := classes.of(r)
+			before, run = f.addRune(class, before, run)
 			last = 0
+			if r == utf8.RuneError && size == 1 {
+				more := badRun(text[i+1:]) // symbols, which only their number matters of
+				f[class] += int32(more)
+				i += more
+			}
 			continue
 		}
 		s := asciiShapes[c]
@@ -172,6 +178,14 @@ func (f *features) add(text []byte, classes *runeClasses) {
 		f[runFeatures[s][run][same]]++
 		before, last = s, c
 	}
+}
+
+// badRun returns how many bytes text begins with that cannot begin a rune.
+func badRun(text []byte) (n int) {
+	for n < len(text) && (text[n] >= 0x80 && text[n] < 0xC2 || text[n] > 0xF4) {
+		n++
+	}
+	return n
 }
 
 // addRune counts a rune outside ASCII. Latin letters carry on a run of letters,

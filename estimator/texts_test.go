@@ -30,7 +30,7 @@ func (s *sampleText) count(e Encoding) int64 {
 }
 
 func (v *vocabulary) featuresOf(text string) (f features) {
-	f.add([]byte(text), v.classes)
+	f.add([]byte(text), v.classes())
 	return f
 }
 

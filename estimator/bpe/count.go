@@ -36,6 +36,9 @@ func (v *Vocabulary) CountWithin(text []byte, limit int) (tokens, read, work int
 	for read < len(text) {
 		to := v.split(v.classes, text, read)
 		piece, n := text[read:], to-read
+		if n > v.tokens.limit && work+mostWork(n) > limit {
+			break // before its bytes are looked at again
+		}
 		if !valid {
 			piece = s.validated(piece[:n])
 			n = len(piece)

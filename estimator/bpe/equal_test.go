@@ -163,6 +163,27 @@ func TestLongPieces(t *testing.T) {
 
 const utf8Bad = 0xFFFD
 
+// TestLongTexts compares hostile texts with a reference that is quick enough for
+// them, and that one with tiktoken-go.
+func TestLongTexts(t *testing.T) {
+	short, long := hostile(400), hostile(30_000)
+	for i, name := range slices.Sorted(maps.Keys(long)) {
+		if !looksAt(i) {
+			continue
+		}
+		for _, e := range encodings() {
+			text := string([]rune(short[name]))
+			if got, want := e.countLong(text), len(e.reference.EncodeOrdinary(text)); got != want {
+				t.Errorf("%s %s: the reference counts %d, want %d", e.name, name, got, want)
+			}
+			want := e.countLong(string([]rune(long[name])))
+			if got := e.vocabulary.Count([]byte(long[name])); got != want {
+				t.Errorf("%s %s: %d tokens, want %d", e.name, name, got, want)
+			}
+		}
+	}
+}
+
 // FuzzCount compares any bytes.
 func FuzzCount(f *testing.F) {
 	for _, s := range fragments {
