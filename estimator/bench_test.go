@@ -85,6 +85,7 @@ func BenchmarkEstimate(b *testing.B) {
 		"strings_1MB":   `{"input":[` + many(`"a",`) + `]}`,
 		"tools_1MB":     `{"messages":[],"tools":[` + many(`{},`) + `]}`,
 		"members_1MB":   `{"messages":[],` + many(`"":0,`) + `}`,
+		"names_1MB":     `{"messages":[],` + many(`"n":1,`) + `}`,
 		"message_1MB":   `{"messages":[{` + many(`"":0,`) + `}]}`,
 		"unread_1MB":    `{"messages":[],"x":[` + many(`0,`) + `]}`,
 		"unread2_1MB":   `{"messages":[],"x":[` + many(`[],`) + `]}`,

@@ -194,6 +194,10 @@ func (r *reader) json(v value) {
 	if v.isNull() {
 		return
 	}
+	if v.compacted() {
+		r.text(v.raw())
+		return
+	}
 	from := len(r.compacted)
 	r.compacted = v.compact(r.compacted, func(s value) bool {
 		kind, ok := dataURL(s)
@@ -209,7 +213,7 @@ func (r *reader) json(v value) {
 func (r *reader) toolList(v value) {
 	switch v.kind() {
 	case jsonArray:
-		if v.node().next > v.at+1 { // not empty
+		if !v.empty() {
 			r.tools = true
 			r.json(v)
 		}

@@ -1,5 +1,7 @@
 package estimator
 
+import "slices"
+
 // readChat reads the two shapes with messages: OpenAI chat and Anthropic.
 func (r *reader) readChat(root value, p *profile) {
 	messages := root.get("messages")
@@ -44,6 +46,9 @@ func (r *reader) message(v value) {
 		return
 	}
 	r.framing += messageTokens
+	if v.empty() {
+		return // a body may be a million of these
+	}
 	r.in("role", v.get("role"), r.role)
 	r.in("name", v.get("name"), func(v value) {
 		r.framing += nameTokens
@@ -105,6 +110,7 @@ func (r *reader) content(v value) {
 	case jsonString:
 		r.text(v.text())
 	case jsonArray:
+		r.texts = slices.Grow(r.texts, v.length())
 		r.each(v, r.part)
 	default:
 		r.wrong(v, "a string or an array of parts")

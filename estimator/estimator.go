@@ -75,7 +75,7 @@ func (e *Estimator) Estimate(in Input) (Result, *wire.Error) {
 	if err != nil {
 		return Result{}, err
 	}
-	root := (&document{body: in.Body, nodes: nodes}).root()
+	root := newDocument(in.Body, nodes).root()
 	model := in.Model
 	if model == "" {
 		name := root.get("model")

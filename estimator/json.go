@@ -98,6 +98,15 @@ func (p *parser) value(depth int) *wire.Error {
 		return wire.BadField("request", "request nests deeper than %d levels", maxDepth)
 	}
 	at := len(p.nodes)
+	if p.pos+1 < len(p.body) && p.body[p.pos+1] == c+2 && (c == '{' || c == '[') {
+		kind := jsonObject // with nothing in it, of which a body may have a million
+		if c == '[' {
+			kind = jsonArray
+		}
+		p.nodes = append(p.nodes, node{start: int32(p.pos), end: int32(p.pos + 2), next: int32(at + 1), kind: kind})
+		p.pos += 2
+		return nil
+	}
 	p.nodes = append(p.nodes, node{start: int32(p.pos)})
 	var err *wire.Error
 	var kind jsonKind

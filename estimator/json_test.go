@@ -3,7 +3,9 @@ package estimator
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,6 +43,9 @@ func checkJSON(t *testing.T, body []byte) {
 		t.Fatalf("%q reads as %#v, want %#v", body, got, want)
 	}
 	compact := root.compact(nil, func(value) bool { return false })
+	if root.compacted() && !bytes.Equal(compact, root.raw()) {
+		t.Fatalf("%q is said to be compact, as %q", body, compact)
+	}
 	var again any
 	dec = json.NewDecoder(bytes.NewReader(compact))
 	dec.UseNumber()
@@ -114,7 +119,7 @@ func TestGet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := (&document{body: body, nodes: nodes}).root()
+	root := newDocument(body, nodes).root()
 	for name, want := range map[string]string{"a": "2", "c": "3", "b": `{"a":5}`} {
 		if got := root.get(name); string(got.raw()) != want {
 			t.Errorf("%s is %s, want %s", name, got.raw(), want)
@@ -122,5 +127,28 @@ func TestGet(t *testing.T) {
 	}
 	if !root.get("d").isNull() || !root.get("a").get("x").isNull() || root.get("a").text() != nil {
 		t.Error("an absent member is something")
+	}
+}
+
+// TestGetOfManyMembers: with an index, absent, repeated and escaped names read as
+// without one.
+func TestGetOfManyMembers(t *testing.T) {
+	body := []byte(`{"n":1,` + strings.Repeat(`"x":0,"y":{"n":7},`, 1000) + `"\u006d\u006fdel":"m","n":2,"tools":[]}`)
+	nodes, err := parseJSON(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	indexed, plain := newDocument(body, nodes), &document{body: body, nodes: nodes}
+	if indexed.index == nil {
+		t.Fatal("no index")
+	}
+	fields := slices.Sorted(maps.Keys(rootFields))
+	for _, name := range append(fields, "x", "y", "z") {
+		if got, want := indexed.root().get(name), plain.root().get(name); got.at != want.at {
+			t.Errorf("%s is value %d, want %d", name, got.at, want.at)
+		}
+	}
+	if got := indexed.root().get("model"); !got.is("m") {
+		t.Errorf("the model is %s", got.raw())
 	}
 }

@@ -12,6 +12,40 @@ import (
 type document struct {
 	body  []byte
 	nodes []node
+	index map[string]value // the fields of a root with very many members, else nil
+}
+
+// newDocument returns a body as a document. A root with so many members that
+// going through them for each of its fields would take long is indexed.
+func newDocument(body []byte, nodes []node) *document {
+	const many = 1000
+	d := &document{body: body, nodes: nodes}
+	if nodes[0].kind != jsonObject || len(nodes) < 2*many {
+		return d
+	}
+	members := 0
+	for range d.root().members() {
+		members++
+	}
+	if members < many {
+		return d
+	}
+	index := make(map[string]value, len(rootFields))
+	for key, val := range d.root().members() {
+		if name := key.text(); rootFields[string(name)] {
+			index[string(name)] = val
+		}
+	}
+	d.index = index
+	return d
+}
+
+// rootFields are the fields that any shape of body is asked for.
+var rootFields = map[string]bool{
+	"anthropic_version": true, "best_of": true, "dimensions": true, "encoding_format": true, "functions": true,
+	"input": true, "instructions": true, "max_completion_tokens": true, "max_output_tokens": true, "max_tokens": true,
+	"messages": true, "model": true, "n": true, "output_config": true, "output_format": true, "prompt": true,
+	"response_format": true, "suffix": true, "system": true, "text": true, "tools": true,
 }
 
 // value is one value in a document. The zero value is an absent one; it reads
@@ -53,6 +87,17 @@ func (v value) elements() iter.Seq2[int, value] {
 	}
 }
 
+// empty reports whether the value is an array or object with nothing in it.
+func (v value) empty() bool { return v.kind() >= jsonArray && v.node().next == v.at+1 }
+
+// length returns how many elements an array has, 0 for any other kind.
+func (v value) length() (n int) {
+	for range v.elements() {
+		n++
+	}
+	return n
+}
+
 // members returns the keys and values of an object, none for any other kind.
 func (v value) members() iter.Seq2[value, value] {
 	return func(yield func(key, val value) bool) {
@@ -71,10 +116,19 @@ func (v value) members() iter.Seq2[value, value] {
 // get returns an object's member, the last one of that name as encoding/json
 // does; absent, or no object: the zero value.
 func (v value) get(name string) (found value) {
-	for key, val := range v.members() {
-		if key.is(name) {
-			found = val
+	if v.kind() != jsonObject {
+		return value{}
+	}
+	if v.at == 0 && v.doc.index != nil && rootFields[name] {
+		return v.doc.index[name]
+	}
+	nodes, end := v.doc.nodes, v.node().next
+	for at := v.at + 1; at < end; {
+		key := &nodes[at]
+		if (int(key.end-key.start) == len(name)+2 || key.escaped) && (value{v.doc, at}).is(name) {
+			found = value{v.doc, at + 1}
 		}
+		at = nodes[at+1].next
 	}
 	return found
 }
@@ -178,6 +232,18 @@ func (v value) compact(out []byte, drop func(value) bool) []byte {
 	default: // numbers, true and false
 		return append(out, v.raw()...)
 	}
+}
+
+// compacted reports whether the value stands in the body as compact would write
+// it, and without data URLs; it may miss some.
+func (v value) compacted() bool {
+	raw := v.raw()
+	for _, c := range raw {
+		if c == ' ' || c == '\\' || c < ' ' {
+			return false
+		}
+	}
+	return !bytes.Contains(raw, []byte("data:"))
 }
 
 // quoted appends a string with its quotes and only the escapes it needs.
