@@ -15,7 +15,8 @@ import (
 func TestHostileTextsAreExact(t *testing.T) {
 	est := newEstimator(t, nil)
 	truth := trueCounts(t)
-	for name, text := range byName(hostile(hostileBytes)) {
+	texts := hostile(hostileBytes)
+	for name, text := range byName(texts) {
 		for e := CL100K; e < numEncodings; e++ {
 			got, exact := est.Count(e, text)
 			want := truth[name][e.String()]
@@ -25,7 +26,7 @@ func TestHostileTextsAreExact(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"base64", "printable", "hex", "digits", "digit and space", "many scripts", "contractions"} {
-		if _, exact := est.Count(O200K, hostile(hostileBytes)[name]); !exact {
+		if _, exact := est.Count(O200K, texts[name]); !exact {
 			t.Errorf("%s is not counted in full", name)
 		}
 	}

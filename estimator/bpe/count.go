@@ -27,8 +27,8 @@ func (v *Vocabulary) Count(text []byte) int {
 // they were; read is len(text) if all is counted. A unit of work is about a
 // nanosecond.
 //
-// A piece is left out if it might be more work than is left, whatever is in it.
-// That is so for an unbroken piece of limit/1000 bytes at the earliest.
+// A piece that might be more work than is left, whatever is in it, is not begun.
+// The first piece always is if it has fewer than limit/1200 bytes.
 func (v *Vocabulary) CountWithin(text []byte, limit int) (tokens, read, work int) {
 	s := memory.Get().(*scratch)
 	defer memory.Put(s)
