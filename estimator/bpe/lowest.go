@@ -71,9 +71,12 @@ func (l *lowest) first() pair {
 	return lowestOf(l.levels[len(l.levels)-1], 0)
 }
 
-// set changes one pair.
-func (l *lowest) set(at int32, p pair) {
-	l.levels[0][at] = p
+// pairs returns the pairs themselves. After a change of some, lift is to be called
+// for one in each block that has any.
+func (l *lowest) pairs() []pair { return l.levels[0] }
+
+// lift takes a change of the block of a place into the levels above.
+func (l *lowest) lift(at int32) {
 	for k := range len(l.levels) - 1 {
 		l.steps++
 		at >>= blockLog

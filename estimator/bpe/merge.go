@@ -60,15 +60,21 @@ func (v *Vocabulary) join(s *scratch, symbols []symbol, text []byte, low pair) {
 	after := symbols[gone].next
 	left.id, left.next = id, after
 
-	made := noPair
+	pairs := s.pairs.pairs()
+	pairs[gone], pairs[at] = noPair, noPair
 	if int(after) < len(symbols) {
 		right := &symbols[after]
 		right.prev = at
-		made = pairAt(v.made(id, right.id, text, at, right.next), at)
+		pairs[at] = pairAt(v.made(id, right.id, text, at, right.next), at)
 	}
-	s.pairs.set(gone, noPair)
-	s.pairs.set(at, made)
 	if before >= 0 {
-		s.pairs.set(before, pairAt(v.made(symbols[before].id, id, text, before, after), before))
+		pairs[before] = pairAt(v.made(symbols[before].id, id, text, before, after), before)
+		if before>>blockLog != at>>blockLog {
+			s.pairs.lift(before)
+		}
+	}
+	s.pairs.lift(at)
+	if gone>>blockLog != at>>blockLog {
+		s.pairs.lift(gone)
 	}
 }
