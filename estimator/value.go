@@ -238,12 +238,12 @@ func (v value) compact(out []byte, drop func(value) bool) []byte {
 // it, and without data URLs; it may miss some.
 func (v value) compacted() bool {
 	raw := v.raw()
-	for _, c := range raw {
-		if c == ' ' || c == '\\' || c < ' ' {
+	for i, c := range raw {
+		if c <= ' ' || c == '\\' || c == ':' && bytes.HasSuffix(raw[:i], []byte("data")) {
 			return false
 		}
 	}
-	return !bytes.Contains(raw, []byte("data:"))
+	return true
 }
 
 // quoted appends a string with its quotes and only the escapes it needs.
