@@ -43,8 +43,9 @@ func (c *Client) Try(ctx context.Context, req Request) (Answer, error) {
 // the caller settles. The package documentation says what it does in the
 // meantime, and what errors it ends with.
 //
-// When the next moment worth asking at lies after ctx's deadline, Acquire says so
-// at once, as *NotGranted, instead of waiting for nothing.
+// Acquire does not wait for nothing: where the broker expects a wait beyond ctx's
+// deadline it refuses at once, and where the next moment worth asking at lies after
+// it the error is a *NotGranted. Both match context.DeadlineExceeded.
 func (c *Client) Acquire(ctx context.Context, req Request) (*Lease, error) {
 	if req.Deadline > 0 {
 		var cancel context.CancelFunc

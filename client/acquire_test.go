@@ -77,6 +77,20 @@ func TestDeferIsFollowedByTheTicketAtThePromisedTime(t *testing.T) {
 	})
 }
 
+func TestRefusalForTheDeadlineIsADeadlineExceeded(t *testing.T) {
+	for _, cause := range []wire.Cause{wire.CauseDeadline, wire.CauseClassSaturated} {
+		inBubble(t, func(t *testing.T, w *world) {
+			w.broker.on(wire.VerbAcquire, func(h heard) { w.broker.decide(h, wire.Decision{Verdict: wire.Refuse, Cause: cause}) })
+			c := w.client(nil)
+			defer c.Close()
+			_, err := c.Acquire(t.Context(), smallRequest)
+			if errors.Is(err, context.DeadlineExceeded) != (cause == wire.CauseDeadline) {
+				t.Errorf("Acquire: %v", err)
+			}
+		})
+	}
+}
+
 func TestRefusalIsAnErrorWithItsFigures(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.broker.on(wire.VerbAcquire, func(h heard) {

@@ -12,7 +12,9 @@ const settleTimeout = 5 * time.Second
 
 // Do acquires a lease, calls f with it, and settles with what f returns. Where f
 // returns no Settlement, panics or exits its goroutine, what was reserved stays
-// charged; a panic goes on after the lease is settled.
+// charged; a panic goes on after the lease is settled. So it does where f returns an
+// error beside a usage of no tokens at all, which is what a response that never came
+// looks like.
 //
 // Do returns Acquire's error, or else f's. The settlement is delivered even after
 // ctx has ended. One that the broker refuses is joined to the error; one that
@@ -30,6 +32,9 @@ func (c *Client) Do(ctx context.Context, req Request, f func(ctx context.Context
 		}
 	}()
 	s, err = f(ctx, l)
+	if u := s.Usage; err != nil && u != nil && u.InputTokens == 0 && u.OutputTokens == 0 {
+		s = Unknown()
+	}
 	return err
 }
 

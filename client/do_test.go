@@ -22,6 +22,12 @@ func TestDoSettlesWhateverHappens(t *testing.T) {
 		"used":   {func(context.Context, *client.Lease) (client.Settlement, error) { return client.Used(7, 8), nil }, nil, wire.OutcomeOK},
 		"failed": {func(context.Context, *client.Lease) (client.Settlement, error) { return client.Failed(500, 0), failed }, failed, wire.OutcomeFailed},
 		"error":  {func(context.Context, *client.Lease) (client.Settlement, error) { return none, failed }, failed, wire.OutcomeUnknown},
+		"nothing used, and an error": {func(context.Context, *client.Lease) (client.Settlement, error) {
+			return client.Used(0, 0), failed
+		}, failed, wire.OutcomeUnknown},
+		"used, and an error": {func(context.Context, *client.Lease) (client.Settlement, error) {
+			return client.Used(7, 0), failed
+		}, failed, wire.OutcomeOK},
 		"unsent": {func(context.Context, *client.Lease) (client.Settlement, error) { return client.Unsent(), nil }, nil, wire.OutcomeUnsent},
 		"settled inside": {func(ctx context.Context, l *client.Lease) (client.Settlement, error) {
 			_, err := l.Settle(ctx, client.Unsent())

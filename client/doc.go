@@ -34,7 +34,8 @@
 // when the broker told it to. It returns a lease, or an error that says which of
 // four things happened:
 //
-//   - [*Refused]: the broker decided against it, and waiting would not help.
+//   - [*Refused]: the broker decided against it. Either no wait would help, or the
+//     wait that it expects is longer than the context, or the class, allows.
 //   - [*NotGranted]: the context ended first. It wraps the context's error and
 //     holds the last answer, so that the reason for the wait is not lost.
 //   - [ErrForbidden], [ErrPayloadTooLarge], [*wire.Error]: the request cannot

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,6 +37,10 @@ var (
 
 // Refused is the broker's decision against a request. It is final for the
 // request as it is; RetryAfter says when the same might be asked anew.
+//
+// A broker that expects a wait beyond the context's deadline refuses at once, with
+// the cause deadline. errors.Is finds context.DeadlineExceeded in that, as if it
+// had been waited for.
 type Refused struct {
 	Cause       wire.Cause
 	RetryAfter  time.Duration // 0 where asking again is pointless
@@ -62,6 +67,14 @@ func refused(d *wire.Decision) *Refused {
 // Permanent reports whether asking again is pointless until the broker's
 // configuration changes.
 func (r *Refused) Permanent() bool { return r.Cause.Permanent() }
+
+// Unwrap returns context.DeadlineExceeded where the deadline is the cause, else nil.
+func (r *Refused) Unwrap() error {
+	if r.Cause == wire.CauseDeadline {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
 
 // Error returns the cause and the broker's sentence.
 func (r *Refused) Error() string {

@@ -150,9 +150,12 @@ func TestReloadPools(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := r.askOn(r.conn, "quota.v1.acquire.api.other", `{"input_tokens":5000}`)
-	if d := r.decision(m); d.Verdict != wire.Grant || d.Pool != "other" {
-		t.Errorf("the new pool: %+v", d)
+	granted := r.decision(m)
+	if granted.Verdict != wire.Grant || granted.Pool != "other" {
+		t.Errorf("the new pool: %+v", granted)
 	}
+	// No two pools have the same ids: a settlement that goes astray settles nothing.
+	failed(t, r.ask(wire.VerbSettle, "api", fmt.Sprintf(`{"lease":%q,"outcome":"unsent"}`, granted.Lease)), wire.CodeUnknownLease)
 	if d := r.acquire("api", ask100); d.Cause != wire.CauseDraining {
 		t.Errorf("the old pool: %+v", d)
 	}

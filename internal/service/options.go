@@ -28,7 +28,7 @@ type Options struct {
 	Prefix   string // the first token of every subject; "": wire.DefaultPrefix
 	Version  string // of the program, a semantic version; "": 0.0.0
 	Instance string // what this instance is called in statuses; "": quotabroker
-	Epoch    uint64 // a number that no earlier start had; 0: the time in ms
+	Epoch    uint64 // of the first pool, larger than any of an earlier start; 0: the time in ms. Each further pool has the next
 
 	MaxRequest int           // largest message that is read, in bytes; 0: 1 MiB
 	Stall      time.Duration // a loop that is stuck for so long makes the service unwell; 0: 5 s

@@ -32,6 +32,7 @@ type pool struct {
 	receipts  *receipts
 	endpoints micro.Service
 	origin    time.Time
+	epoch     uint64 // of its ids
 
 	access    atomic.Pointer[access]
 	busySince atomic.Int64 // since origin; 0: the loop waits for something to do
@@ -63,9 +64,10 @@ func (s *Service) newPool(cfg broker.Config, c *Config) *pool {
 	p := &pool{
 		name: cfg.Pool, opts: &s.opts, conn: s.opts.Conn, log: s.opts.Logger.With("pool", cfg.Pool),
 		counters: &s.counters, workers: s.workers, fatal: s.fatal,
-		inbox: newInbox(inboxItems), origin: time.Now(),
+		inbox: newInbox(inboxItems), origin: time.Now(), epoch: s.epoch,
 		quit: make(chan struct{}), done: make(chan struct{}), drained: newGate(),
 	}
+	s.epoch++
 	p.access.Store(newAccess(&cfg, c.Inboxes))
 	return p
 }
@@ -77,7 +79,7 @@ func (p *pool) start(cfg broker.Config, hash string) error {
 		return err
 	}
 	l := &loop{
-		pool: p, broker: broker.New(cfg, p.opts.Epoch, p.origin), hash: hash,
+		pool: p, broker: broker.New(cfg, p.epoch, p.origin), hash: hash,
 		lessons: newLessons(p.origin), timer: time.NewTimer(time.Hour),
 	}
 	go l.run()

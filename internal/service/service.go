@@ -30,7 +30,8 @@ type Service struct {
 	quit     context.Context
 	cancel   context.CancelFunc
 
-	turn chan struct{} // held by whoever starts, reloads or ends the service
+	turn  chan struct{} // held by whoever starts, reloads or ends the service
+	epoch uint64        // of the next pool, so that no two have the same ids; under turn
 
 	mu struct {
 		sync.Mutex
@@ -50,7 +51,7 @@ func New(o Options) (*Service, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	s := &Service{opts: o, broke: make(chan error, 1), turn: make(chan struct{}, 1)}
+	s := &Service{opts: o, broke: make(chan error, 1), turn: make(chan struct{}, 1), epoch: o.Epoch}
 	s.quit, s.cancel = context.WithCancel(context.Background())
 	s.mu.pools = map[string]*pool{}
 	return s, nil
