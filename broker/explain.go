@@ -84,7 +84,7 @@ func (b *Broker) why(j *job, o *outlook) string {
 		return fmt.Sprintf("%s: what is left of %s is held for %s.", when, l, b.heldFor(j, o))
 	case wire.CausePace:
 		s := b.rule.LimitAt(o.limit)
-		return fmt.Sprintf("%s: %s is above its share, and what it borrows goes at a level rate, %d %s a minute for the whole account.", when, class, s.LeakPerMinute, l.Metric)
+		return fmt.Sprintf("%s: %s, and what is borrowed goes at a level rate, %d %s a minute for the whole account.", when, b.above(j, o), s.LeakPerMinute, l.Metric)
 	case wire.CauseOrder:
 		return fmt.Sprintf("%s: %d of %s with %d tokens are ahead of it.", when, o.ahead.count, class, o.ahead.need[classes.Tokens])
 	case wire.CauseConcurrency:
@@ -113,6 +113,17 @@ func (b *Broker) standing(j *job) string {
 		return fmt.Sprintf("with it %s uses %d of %s, within its share of %d", class, with, b.limitNames[0], s.Share)
 	}
 	return fmt.Sprintf("with it %s uses %d of %s, %d above its share, which other classes do not need now", class, with, b.limitNames[0], with-s.Share)
+}
+
+// above says how far the class would be above its share on the limit that binds.
+func (b *Broker) above(j *job, o *outlook) string {
+	l, s := b.rule.LimitAt(o.limit), b.rule.StandingAt(o.limit, int(j.class))
+	what := "it"
+	if o.ahead.count > 0 {
+		what = "it and what is ahead of it"
+	}
+	with := s.Used + o.ahead.need[l.Metric] + j.need[l.Metric]
+	return fmt.Sprintf("with %s %s would use %d of %s, %d above its share", what, b.cfg.Classes[j.class].Name, with, b.limitNames[o.limit], with-s.Share)
 }
 
 // heldFor names the classes for which room is held, the largest part first.

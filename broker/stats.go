@@ -17,7 +17,7 @@ type classStats struct {
 	vanished                       uint64 // tickets that nobody came back for
 	defers, refusals               [wire.NumCauses]uint64
 	waits                          histogram
-	recent                         [2]histogram // this period and the one before, for the percentiles
+	recent                         [2]waitSketch // this period and the one before, for the percentiles
 }
 
 func (s *classStats) granted(waited time.Duration, c *wire.Cost) {
@@ -37,11 +37,11 @@ const percentilePeriod = 5 * time.Minute
 
 // turn begins another period; the one before is kept if it is the last.
 func (s *classStats) turn(last bool) {
-	s.recent[1] = histogram{}
+	s.recent[1] = waitSketch{}
 	if last {
 		s.recent[1] = s.recent[0]
 	}
-	s.recent[0] = histogram{}
+	s.recent[0] = waitSketch{}
 }
 
 // waitBounds are the upper bounds of the wait histogram.
@@ -63,21 +63,6 @@ func (h *histogram) add(d time.Duration) {
 	}
 	h.counts[i]++
 	h.sum += d
-}
-
-// quantile returns an upper bound of the q-quantile, q in per cent, over h and o.
-func (h *histogram) quantile(o *histogram, q uint64) time.Duration {
-	var total uint64
-	for i := range h.counts {
-		total += h.counts[i] + o.counts[i]
-	}
-	var seen uint64
-	for i := range h.counts {
-		if seen += h.counts[i] + o.counts[i]; total > 0 && seen*100 >= total*q {
-			return waitBounds[min(i, len(waitBounds)-1)]
-		}
-	}
-	return 0
 }
 
 // wire returns the cumulative form.
