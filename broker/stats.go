@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"quotabroker/window"
 	"quotabroker/wire"
 )
 
@@ -17,14 +18,14 @@ type classStats struct {
 	vanished                       uint64 // tickets that nobody came back for
 	defers, refusals               [wire.NumCauses]uint64
 	waits                          histogram
-	recent                         [2]waitSketch // this period and the one before, for the percentiles
+	recent                         [2]window.Spread // this period and the one before, in ms, for the percentiles
 }
 
 func (s *classStats) granted(waited time.Duration, c *wire.Cost) {
 	s.grants++
 	s.grantedTokens += uint64(c.Tokens)
 	s.waits.add(waited)
-	s.recent[0].add(waited)
+	s.recent[0].Add(int64((waited + time.Millisecond - 1) / time.Millisecond))
 }
 
 func (s *classStats) corrected(less, more int64) {
@@ -37,11 +38,11 @@ const percentilePeriod = 5 * time.Minute
 
 // turn begins another period; the one before is kept if it is the last.
 func (s *classStats) turn(last bool) {
-	s.recent[1] = waitSketch{}
+	s.recent[1] = window.Spread{}
 	if last {
 		s.recent[1] = s.recent[0]
 	}
-	s.recent[0] = waitSketch{}
+	s.recent[0] = window.Spread{}
 }
 
 // waitBounds are the upper bounds of the wait histogram.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"quotabroker/classes"
+	"quotabroker/window"
 	"quotabroker/wire"
 )
 
@@ -65,9 +66,9 @@ func (b *Broker) classStatus(c int32) wire.ClassStatus {
 		Class: b.cfg.Classes[c].Name, Amounts: b.amounts(c),
 		WaitingRequests: int64(w.count), WaitingTokens: w.need[classes.Tokens],
 		ParkedRequests: int64(q.parked), LateRequests: int64(q.late), LeasesInFlight: st.inFlight,
-		WaitP50MS: st.recent[0].quantileMS(&st.recent[1], 50),
-		WaitP95MS: st.recent[0].quantileMS(&st.recent[1], 95),
-		WaitP99MS: st.recent[0].quantileMS(&st.recent[1], 99),
+		WaitP50MS: window.Quantile(50, &st.recent[0], &st.recent[1]),
+		WaitP95MS: window.Quantile(95, &st.recent[0], &st.recent[1]),
+		WaitP99MS: window.Quantile(99, &st.recent[0], &st.recent[1]),
 		Asks:      st.asks, Grants: st.grants, GrantedTokens: st.grantedTokens,
 		RefundedTokens: st.refunded, OverrunTokens: st.extra,
 		Abandoned: st.abandoned, Expired: st.expired, Cancelled: st.cancelled, Vanished: st.vanished,
