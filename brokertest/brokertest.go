@@ -126,7 +126,7 @@ func newService(node *natsnode.Node, o *options, log *slog.Logger) (*service.Ser
 	}
 	return service.New(service.Options{
 		Conn: node.Conn(), Config: service.Config{Pools: []broker.Config{o.cfg}},
-		Estimate: service.Estimates(est), Instance: "brokertest", Epoch: 1, Logger: log,
+		Estimate: service.NewEstimates(est, nil).Estimate, Instance: "brokertest", Epoch: 1, Logger: log,
 	})
 }
 

@@ -33,7 +33,7 @@ func (c *estimateCmd) Run(s *streams) error {
 	if c.Output >= 0 {
 		r.MaxOutputTokens = wire.Int(c.Output)
 	}
-	reply, werr := service.Estimates(est)(service.Job{}, &r)
+	reply, werr := service.NewEstimates(est, nil).Estimate(service.Job{}, &r)
 	if werr != nil {
 		return &exitError{exitUsage, werr.Message}
 	}

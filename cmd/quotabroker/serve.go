@@ -18,6 +18,7 @@ import (
 
 	"quotabroker/classes"
 	"quotabroker/estimator"
+	"quotabroker/estimator/learn"
 	"quotabroker/internal/config"
 	"quotabroker/internal/metrics"
 	"quotabroker/internal/natsnode"
@@ -131,12 +132,12 @@ func (b *server) start(ctx context.Context) error {
 	if b.node, err = openNode(b.file, b.log); err != nil {
 		return err
 	}
-	est, err := newEstimator(b.file)
+	est, err := newEstimates(b.file)
 	if err != nil {
 		return err
 	}
 	b.svc, err = service.New(service.Options{
-		Conn: b.node.Conn(), Config: serviceConfig(b.file), Estimate: service.Estimates(est),
+		Conn: b.node.Conn(), Config: serviceConfig(b.file), Estimate: est.Estimate, Learn: est.Learn,
 		Prefix: b.file.NATS.Prefix, Version: versionOf(), Instance: instance(), Logger: b.log,
 	})
 	if err != nil {
@@ -192,7 +193,8 @@ func hostPort(address string) (string, int, error) {
 	return host, port, err
 }
 
-func newEstimator(f *config.File) (*estimator.Estimator, error) {
+// newEstimates makes an estimator that learns.
+func newEstimates(f *config.File) (*service.Estimates, error) {
 	o := estimator.Default()
 	if _, err := rand.Read(o.Seed[:]); err != nil {
 		return nil, err
@@ -201,7 +203,17 @@ func newEstimator(f *config.File) (*estimator.Estimator, error) {
 	if e, ok := estimator.ParseEncoding(f.Estimator.FallbackEncoding); ok {
 		o.Fallback = e
 	}
-	return estimator.New(o)
+	est, err := estimator.New(o)
+	if err != nil {
+		return nil, err
+	}
+	l := learn.Default()
+	l.Quantile = int(f.Estimator.OutputQuantile / classes.Percent)
+	learned, err := learn.New(l)
+	if err != nil {
+		return nil, err
+	}
+	return service.NewEstimates(est, learned), nil
 }
 
 func serviceConfig(f *config.File) service.Config {

@@ -78,9 +78,10 @@ type HTTP struct {
 
 // Estimator says what the estimator takes where it knows nothing better.
 type Estimator struct {
-	DefaultOutput    int64  // output tokens of a request without a limit, before anything was learned
-	FallbackEncoding string // for models that are not known: o200k_base or cl100k_base
-	ImageTokens      int64  // input tokens of an image that says nothing of its size
+	DefaultOutput    int64           // output tokens of a request without a limit, before anything was learned
+	OutputQuantile   classes.Portion // part of past outputs that is reserved for, once learned; whole per cents
+	FallbackEncoding string          // for models that are not known: o200k_base or cl100k_base
+	ImageTokens      int64           // input tokens of an image that says nothing of its size
 }
 
 // Pool is one account's quota as the file describes it.
@@ -118,7 +119,7 @@ func Default() *File {
 	f := &File{
 		NATS:      NATS{Mode: ModeEmbedded, Listen: defaultListen, Prefix: wire.DefaultPrefix},
 		HTTP:      HTTP{Listen: "127.0.0.1:8180"},
-		Estimator: Estimator{DefaultOutput: 1024, FallbackEncoding: "o200k_base", ImageTokens: 1100},
+		Estimator: Estimator{DefaultOutput: 1024, OutputQuantile: 85 * classes.Percent, FallbackEncoding: "o200k_base", ImageTokens: 1100},
 		Pools:     map[string]*Pool{},
 		Sources:   map[string]*Source{},
 	}

@@ -20,6 +20,7 @@ func keysOf(f *File) section {
 		}}},
 		{"estimator", section{what: "estimator", label: "estimator.", fields: []field{
 			{"default_output", tokens(&f.Estimator.DefaultOutput)},
+			{"output_quantile", bind(&f.Estimator.OutputQuantile, parseQuantile, classes.Portion.String)},
 			{"fallback_encoding", choice(&f.Estimator.FallbackEncoding, "o200k_base", "cl100k_base")},
 			{"image_tokens", tokens(&f.Estimator.ImageTokens)},
 		}}},

@@ -40,7 +40,7 @@ func TestPrintParse(t *testing.T) {
 		f.Pools, f.Sources = map[string]*Pool{}, map[string]*Source{}
 		drawNATS(r, &f.NATS)
 		f.HTTP.Listen = drawAddress(r)
-		f.Estimator = Estimator{drawAmount(r), rapid.SampledFrom([]string{"o200k_base", "cl100k_base"}).Draw(r, "encoding"), drawAmount(r)}
+		f.Estimator = Estimator{drawAmount(r), classes.Portion(rapid.IntRange(1, 100).Draw(r, "quantile")) * classes.Percent, rapid.SampledFrom([]string{"o200k_base", "cl100k_base"}).Draw(r, "encoding"), drawAmount(r)}
 		models := map[string]bool{}
 		for range rapid.IntRange(1, 3).Draw(r, "pools") {
 			p := f.pool(drawName(r))

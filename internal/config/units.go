@@ -70,6 +70,15 @@ func parsePortion(text string) (classes.Portion, error) {
 	return classes.Portion(ppm), err
 }
 
+// parseQuantile reads a percentage for which whole per cents are fine enough.
+func parseQuantile(text string) (classes.Portion, error) {
+	p, err := parsePortion(text)
+	if err == nil && (p < classes.Percent || p > classes.Whole || p%classes.Percent != 0) {
+		err = errors.New("it must be a whole percentage from 1% to 100%")
+	}
+	return p, err
+}
+
 // noPercent says what a number without its sign should have been.
 func noPercent(text string) error {
 	if !decimal.MatchString(text) {

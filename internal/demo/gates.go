@@ -68,7 +68,7 @@ func open(ctx context.Context, o *Options, est *estimator.Estimator) (*brokered,
 	b.service, err = service.New(service.Options{
 		Conn:     node.Conn(),
 		Config:   service.Config{Pools: []brokerConfig{o.pool()}},
-		Estimate: service.Estimates(est),
+		Estimate: service.NewEstimates(est, nil).Estimate,
 	})
 	if err == nil {
 		err = b.service.Start(ctx)

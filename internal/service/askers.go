@@ -7,7 +7,10 @@ type asker struct {
 }
 
 // about is what is remembered of a job besides its cost.
-type about struct{ source, class, model, kind string }
+type about struct {
+	source, class, model, kind string
+	inputRatio                 float64 // that the estimate was corrected by
+}
 
 // askers keeps those who wait, from an ask until its answer. The number it hands
 // out is the place and the place's generation, so that no answer reaches one who

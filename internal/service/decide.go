@@ -97,7 +97,7 @@ func (l *loop) settle(now time.Time, it *item) {
 	if ok && it.settle.Outcome == wire.OutcomeOK && it.settle.Usage != nil {
 		l.opts.Learn(Lesson{
 			Job: Job{Pool: l.name, Source: lesson.source}, Model: lesson.model, Kind: lesson.kind,
-			Estimated: lesson.estimated, Used: *it.settle.Usage,
+			Estimated: lesson.estimated, InputRatio: lesson.inputRatio, Used: *it.settle.Usage,
 		})
 	}
 }

@@ -220,7 +220,7 @@ func TestLearn(t *testing.T) {
 		}
 		settle(long, "ok")
 		want := Lesson{
-			Job: Job{"default", "api"}, Model: "m1", Kind: "judge", Estimated: first.Cost,
+			Job: Job{"default", "api"}, Model: "m1", Kind: "judge", Estimated: first.Cost, InputRatio: 1,
 			Used: wire.Usage{InputTokens: 120, OutputTokens: 30},
 		}
 		if len(learned) != 2 || learned[0] != want || learned[1] != want {

@@ -18,8 +18,8 @@ type Options struct {
 	Conn   *nats.Conn // the service's own; whoever made it closes it, after the service
 	Config Config
 
-	// Estimate says what a request will cost. It is called from several goroutines
-	// at once.
+	// Estimate says what a request will cost, and fills in the model where only the
+	// body names it. It is called from several goroutines at once.
 	Estimate func(Job, *wire.AcquireRequest) (wire.EstimateReply, *wire.Error)
 	// Learn is told what a granted call really took; nil: nobody learns. It is
 	// called from the loops, so it must be quick.
@@ -57,10 +57,11 @@ type Job struct {
 // Lesson is what a settlement teaches about a job.
 type Lesson struct {
 	Job
-	Model     string
-	Kind      string
-	Estimated wire.Cost
-	Used      wire.Usage
+	Model      string
+	Kind       string
+	Estimated  wire.Cost
+	InputRatio float64 // that the estimated input was corrected by
+	Used       wire.Usage
 }
 
 var semver = regexp.MustCompile(`^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$`)

@@ -55,22 +55,24 @@ func (p *pool) countAndAsk(m *message) {
 // ask estimates a request and hands it to the loop.
 func (p *pool) ask(m *message) {
 	if e, ok := p.estimateOf(m); ok {
-		it := p.item(doAcquire, m, &e.Cost)
+		it := p.item(doAcquire, m, &e)
 		p.put(m, &it)
 	}
 }
 
 // item makes the item of an acquire or an explain.
-func (p *pool) item(k kind, m *message, cost *wire.Cost) item {
+func (p *pool) item(k kind, m *message, e *wire.EstimateReply) item {
 	r := &m.ask
 	it := item{
 		kind: k,
 		ask: broker.Ask{
-			Source: m.source, RequestID: r.RequestID, Tenant: r.Tenant, Cost: *cost,
+			Source: m.source, RequestID: r.RequestID, Tenant: r.Tenant, Cost: e.Cost,
 			Wait: milliseconds(r.WaitMS), Deadline: -1, TTL: milliseconds(r.TTLMS),
 			Ticket: r.Ticket, Confirm: r.Confirm,
 		},
-		about: about{source: m.source, class: p.access.Load().classes[m.source], model: r.Model, kind: r.Kind},
+		about: about{
+			source: m.source, class: p.access.Load().classes[m.source], model: r.Model, kind: r.Kind, inputRatio: e.Learned.InputRatio,
+		},
 	}
 	if r.DeadlineMS.Set {
 		it.ask.Deadline = milliseconds(r.DeadlineMS.Value)
@@ -139,7 +141,7 @@ func (p *pool) onExplain(m *message) {
 			return
 		}
 		if e, ok := p.estimateOf(m); ok {
-			it := p.item(doExplain, m, &e.Cost)
+			it := p.item(doExplain, m, &e)
 			p.put(m, &it)
 		}
 	})
