@@ -11,6 +11,10 @@ func (r *reader) readChat(root value, p *profile) {
 			return
 		}
 		r.each(v, r.message)
+		for _, first := range v.elements() {
+			r.system = first.kind() == jsonObject && first.get("role").is("system")
+			break
+		}
 	})
 	r.in("system", root.get("system"), func(v value) {
 		r.framing += messageTokens + 1

@@ -45,7 +45,7 @@ var models = []Model{
 	{Prefix: "chatgpt-4o", Encoding: O200K, MaxOutputTokens: 16_384},
 	{Prefix: "gpt-4.1", Encoding: O200K, MaxOutputTokens: 32_768},
 	{Prefix: "gpt-4.5", Encoding: O200K, MaxOutputTokens: 16_384},
-	{Prefix: "gpt-5", Encoding: O200K, MaxOutputTokens: 128_000, PrimerTokens: 2, ToolsTokens: 70},
+	{Prefix: "gpt-5", Encoding: O200K, MaxOutputTokens: 128_000, PrimerTokens: 2, ToolsTokens: 84},
 	{Prefix: "gpt-oss", Encoding: O200K, MaxOutputTokens: 131_072, HiddenTokens: 64},
 	{Prefix: "o1", Encoding: O200K, MaxOutputTokens: 100_000, PrimerTokens: 2},
 	{Prefix: "o1-preview", Encoding: O200K, MaxOutputTokens: 32_768, PrimerTokens: 2},
