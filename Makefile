@@ -51,5 +51,5 @@ fuzz: # every target, FUZZTIME each; a failing input lands in the package's test
 		go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null || exit 1; \
 	done
 
-demo: # the broker and three producers on this machine, no key needed
+demo: # the README's night, without and with the broker, no key needed
 	go run ./cmd/quotabroker demo

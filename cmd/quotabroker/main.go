@@ -13,6 +13,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -92,7 +94,7 @@ func run(ctx context.Context, args []string, s *streams) int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	k, err := parser.Parse(args)
+	k, err := parser.Parse(negatives(args))
 	if code >= 0 {
 		return code
 	}
@@ -102,6 +104,30 @@ func run(ctx context.Context, args []string, s *streams) int {
 	}
 	return fail(s, k.Run())
 }
+
+// negatives joins a negative number to the flag before it: the parser takes -1 for
+// a flag of its own, and would not say what the value of --speed may be. What
+// "run" runs has flags that are none of ours.
+func negatives(args []string) []string {
+	if args[0] == "run" {
+		return args
+	}
+	var out []string
+	for i, arg := range args {
+		if arg == "--" {
+			return append(out, args[i:]...)
+		}
+		last := len(out) - 1
+		if last > 0 && negative.MatchString(arg) && strings.HasPrefix(out[last], "--") && !strings.Contains(out[last], "=") {
+			out[last] += "=" + arg
+			continue
+		}
+		out = append(out, arg)
+	}
+	return out
+}
+
+var negative = regexp.MustCompile(`^-[.]?[0-9]`)
 
 // commandOf returns the command that a parse error belongs to, with a space.
 func commandOf(err error) string {

@@ -34,15 +34,18 @@ type account struct {
 // load reads the configuration: of a file, or of the limits given.
 func (a *account) load(file string) (*config.File, error) {
 	var limits []classes.Limit
-	for _, l := range []struct{ flag, value, unit string }{{"--tpm", a.TPM, " tokens/1m"}, {"--rpm", a.RPM, " requests/1m"}} {
+	for _, l := range []struct {
+		flag, value string
+		metric      classes.Metric
+	}{{"--tpm", a.TPM, classes.Tokens}, {"--rpm", a.RPM, classes.Requests}} {
 		if l.value == "" {
 			continue
 		}
-		limit, err := config.ParseLimit(l.value + l.unit)
+		n, err := config.ParseAmount(l.value)
 		if err != nil {
-			return nil, &exitError{exitUsage, fmt.Sprintf("%s is %q; it must be an amount like 450k or 2M", l.flag, l.value)}
+			return nil, &exitError{exitUsage, fmt.Sprintf("%s is %q; %v", l.flag, l.value, err)}
 		}
-		limits = append(limits, limit)
+		limits = append(limits, classes.Limit{Metric: l.metric, Amount: n, Span: time.Minute})
 	}
 	if file != "" && len(limits) > 0 {
 		return nil, &exitError{exitUsage, "--tpm and --rpm are for a broker without a file; put the limits in " + file}

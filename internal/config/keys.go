@@ -191,7 +191,7 @@ func tiersOf(p *Pool) named {
 			}
 			t := &p.Tiers[i]
 			return section{what: "tier " + quote(name), label: "tier " + name + ": ", flow: true, fields: []field{
-				{"base", one[int64]{func() int64 { return t.Base }, func(n int64) { t.Base = n }, parseAmount, formatPlain}},
+				{"base", one[int64]{func() int64 { return t.Base }, func(n int64) { t.Base = n }, ParseAmount, formatPlain}},
 				{"max_wait", unlessZero(&t.MaxWait, duration(&t.MaxWait))},
 				{"tenant_share", portionOrNil(&t.TenantShare)},
 			}}
@@ -250,7 +250,7 @@ func filePath(p *string) value { return unlessZero(p, bind(p, parsePath, formatT
 
 func choice(p *string, words ...string) value { return bind(p, parseChoice(words...), formatText) }
 
-func tokens(p *int64) value { return bind(p, parseAmount, formatAmount) }
+func tokens(p *int64) value { return bind(p, ParseAmount, formatAmount) }
 
 func limits(p *[]classes.Limit) value {
 	return many[classes.Limit]{p, "[450k tokens/1m, 5k requests/1m]", ParseLimit, formatLimit}
@@ -260,7 +260,7 @@ func count(p *int) one[int64] {
 	return one[int64]{
 		func() int64 { return int64(*p) },
 		func(n int64) { *p = int(n) },
-		parseAmount, formatPlain,
+		ParseAmount, formatPlain,
 	}
 }
 

@@ -115,9 +115,9 @@ func formatBounds(b bounds) string {
 	return b.low.String() + ".." + b.high.String()
 }
 
-// parseAmount reads a whole number, in thousands or millions where a k or an M
-// follows: 5000, 450k, 1.5M.
-func parseAmount(text string) (int64, error) {
+// ParseAmount reads a whole number, in thousands or millions where a k or an M
+// follows: 5000, 450k, 1.5M. Its error is the second half of a sentence.
+func ParseAmount(text string) (int64, error) {
 	parts := quantity.FindStringSubmatch(text)
 	if parts == nil {
 		return 0, errors.New("an amount is a whole number, like 5000, 450k or 1.5M")
@@ -158,7 +158,7 @@ func ParseLimit(text string) (classes.Limit, error) {
 	what, span, hasSpan := strings.Cut(text, "/")
 	amount, metric, hasMetric := strings.Cut(strings.TrimSpace(what), " ")
 	metric = strings.TrimSpace(metric)
-	n, err := parseAmount(amount)
+	n, err := ParseAmount(amount)
 	switch {
 	case err != nil:
 		return classes.Limit{}, fmt.Errorf("%w; a limit reads 450k tokens/1m", err)

@@ -14,10 +14,10 @@ import (
 type brokerConfig = broker.Config
 
 // Run plays the night as often as the options say, without the broker first, and
-// returns what each came to. It ends early, with ctx's error, when ctx ends.
+// returns what each came to. It ends early, with ctx's error, when ctx ends; what
+// was played to its end by then is returned all the same.
 func Run(ctx context.Context, o Options) ([]Result, error) {
-	o, err := o.withDefaults()
-	if err != nil {
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	est, err := estimator.New(estimator.Default())
@@ -63,7 +63,7 @@ func once(ctx context.Context, o *Options, s *script, est *estimator.Estimator, 
 	p := &play{o: o, script: s, provider: provider, http: httpClient(), gate: nobody{}}
 	defer p.http.CloseIdleConnections()
 	p.evalLeft.Store(int64(len(s.eval)))
-	say(o, "\n%s\n", title(with))
+	say(o, "\n%s\n  Calls answered so far, by class:\n", title(with))
 	if with {
 		b, err := open(ctx, o, est)
 		if err != nil {

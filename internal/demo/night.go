@@ -1,8 +1,6 @@
 package demo
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -11,14 +9,12 @@ import (
 	"quotabroker/classes"
 )
 
-// Options say how the night is played. The zero Options are a night of 4000
-// fixtures and 50 workers, at 15 times the speed, played without and with the
-// broker.
+// Options say how the night is played; see [Options.Check] for their ranges.
 type Options struct {
-	Speed    float64   // seconds of the night in one of the watcher's; 0: 15
-	Fixtures int       // of the evaluation; 0: 4000
-	Workers  int       // of the evaluation; 0: 50
-	TPM      int64     // the account's tokens per minute; 0: 900 000
+	Speed    float64   // seconds of the night in one of the watcher's
+	Fixtures int       // of the evaluation
+	Workers  int       // of the evaluation
+	TPM      int64     // the account's tokens per minute
 	Only     string    // "with" or "without"; "": both
 	Progress io.Writer // where to say how far the night is; nil: nowhere
 	Rewrite  bool      // progress goes to a terminal: one line, written over
@@ -37,26 +33,25 @@ const (
 	evalLimit     = 512
 	workEvery     = 4 // of the background trace, every fourth request is played
 	requestsRatio = 90
+	mostTPM       = 1_000_000_000 // far more than the night can use
 )
 
-func (o Options) withDefaults() (Options, error) {
-	o.Speed = cmp.Or(o.Speed, 15)
-	o.Fixtures = cmp.Or(o.Fixtures, 4000)
-	o.Workers = cmp.Or(o.Workers, 50)
-	o.TPM = cmp.Or(o.TPM, 900_000)
+// Check returns what keeps the night from being played. The error begins with the
+// option's name, which is that of the flag too.
+func (o *Options) Check() error {
 	switch {
-	case o.Speed < 1 || o.Speed > 40:
-		return o, fmt.Errorf("speed is %g; it must be between 1 and 40 (at 40 the account's minute lasts 1.5 s)", o.Speed)
+	case !(o.Speed >= 1 && o.Speed <= 40): // which NaN is not either
+		return fmt.Errorf("speed is %g; it must be between 1 and 40 (at 40 the account's minute lasts 1.5 s)", o.Speed)
 	case o.Fixtures < 1 || o.Fixtures > 100_000:
-		return o, fmt.Errorf("fixtures is %d; it must be between 1 and 100000", o.Fixtures)
+		return fmt.Errorf("fixtures is %d; it must be between 1 and 100000", o.Fixtures)
 	case o.Workers < 1 || o.Workers > 2000:
-		return o, fmt.Errorf("workers is %d; it must be between 1 and 2000", o.Workers)
-	case o.TPM < 100_000:
-		return o, fmt.Errorf("tpm is %d; it must be 100000 or more, or the night's live traffic alone is too much", o.TPM)
+		return fmt.Errorf("workers is %d; it must be between 1 and 2000", o.Workers)
+	case o.TPM < 100_000 || o.TPM > mostTPM:
+		return fmt.Errorf("tpm is %d; it must be between 100000 (with less, the live traffic alone is too much) and %d", o.TPM, mostTPM)
 	case o.Only != "" && o.Only != "with" && o.Only != "without":
-		return o, errors.New("only is " + o.Only + "; it must be with or without")
+		return fmt.Errorf("only is %q; it must be with or without", o.Only)
 	}
-	return o, nil
+	return nil
 }
 
 // real shortens a duration of the night to the watcher's time.

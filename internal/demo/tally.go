@@ -105,7 +105,7 @@ func (p *play) report(ctx context.Context) {
 		case <-tick.C:
 			line := p.line()
 			if p.o.Rewrite {
-				_, _ = fmt.Fprintf(w, "\r\033[K%s", line)
+				_, _ = fmt.Fprint(w, rewritten(line))
 			} else {
 				_, _ = fmt.Fprintln(w, line)
 			}
@@ -118,17 +118,22 @@ func (p *play) report(ctx context.Context) {
 	}
 }
 
+// rewritten is a line that takes the place of the last one. The terminal is told
+// not to wrap meanwhile, and so cuts it to its width itself: a line that wrapped
+// would leave its first half behind at every update.
+func rewritten(line string) string { return "\r\033[K\033[?7l" + line + "\033[?7h" }
+
+// line is short enough for 80 columns on any night that the defaults play.
 func (p *play) line() string {
 	at := nightBegins + p.o.night(time.Since(p.begin))
-	s := fmt.Sprintf("  %02d:%02d:%02d ", int(at.Hours()), int(at.Minutes())%60, int(at.Seconds())%60)
+	s := fmt.Sprintf("  %02d:%02d:%02d", int(at.Hours()), int(at.Minutes())%60, int(at.Seconds())%60)
+	var lost int64
 	for k := range p.tally {
 		t := &p.tally[k]
-		s += fmt.Sprintf("  %s %d answered", kindNames[k], t.answered.Load())
-		if n := t.failed.Load() + t.refused.Load(); n > 0 {
-			s += fmt.Sprintf(", %d failed", n)
-		}
+		s += fmt.Sprintf("  %s %d", kindNames[k], t.answered.Load())
+		lost += t.failed.Load() + t.refused.Load()
 	}
-	return s + fmt.Sprintf("   429s %d", throttledSoFar(p.provider))
+	return s + fmt.Sprintf("  lost %d  429s %d", lost, throttledSoFar(p.provider))
 }
 
 func throttledSoFar(s *mockprovider.Server) int64 {
