@@ -78,7 +78,7 @@ func printNight(w io.Writer, o *demo.Options, results []demo.Result) {
 	for _, r := range results {
 		printHalf(w, r)
 	}
-	_, _ = fmt.Fprintln(w, "\nWaits are of answered calls, from the wish to send until the call that was\nanswered was sent, in the night's time; p50 is their median.")
+	_, _ = fmt.Fprintln(w, "\np50 and p99 are of the waits of answered calls, from the wish to send until the\ncall that was answered was sent, in the night's time.")
 }
 
 func printHalf(w io.Writer, r demo.Result) {

@@ -22,11 +22,39 @@ import (
 	"quotabroker/wire"
 )
 
-// Options say how much is measured. Zero fields are their defaults.
+// Options say how much is measured; see [Options.Check] for their ranges.
 type Options struct {
-	Clients []int         // connections that ask at once; none: 1 and 64
-	Rounds  int           // of each, alternating; 0: 5
-	Round   time.Duration // 0: 1 s
+	Clients []int         // connections that ask at once
+	Rounds  int           // of each, alternating
+	Round   time.Duration // how long one lasts
+}
+
+// The most that can be asked for, and the shortest round that says something.
+const (
+	mostClients   = 10_000
+	mostRounds    = 1000
+	shortestRound = 10 * time.Millisecond
+	longestRound  = time.Minute
+)
+
+// Check returns what keeps a run from being measured. The error begins with the
+// option's name, which is that of the flag too.
+func (o *Options) Check() error {
+	if len(o.Clients) == 0 {
+		return errors.New("clients is empty; it must be one or more whole numbers, like 1,64")
+	}
+	for _, n := range o.Clients {
+		if n < 1 || n > mostClients {
+			return fmt.Errorf("clients is %d; it must be between 1 and %d", n, mostClients)
+		}
+	}
+	switch {
+	case o.Rounds < 1 || o.Rounds > mostRounds:
+		return fmt.Errorf("rounds is %d; it must be between 1 and %d", o.Rounds, mostRounds)
+	case o.Round < shortestRound || o.Round > longestRound:
+		return fmt.Errorf("round is %s; it must be between %s and %s", o.Round, shortestRound, longestRound)
+	}
+	return nil
 }
 
 // Row is one measurement: the median over the rounds.
@@ -70,14 +98,8 @@ var (
 // and the echo answer on connections of their own inside the process, the clients
 // ask over TCP.
 func Run(ctx context.Context, o Options) (Report, error) {
-	if len(o.Clients) == 0 {
-		o.Clients = []int{1, 64}
-	}
-	if o.Rounds == 0 {
-		o.Rounds = 5
-	}
-	if o.Round == 0 {
-		o.Round = time.Second
+	if err := o.Check(); err != nil {
+		return Report{}, err
 	}
 	b, err := open(ctx)
 	if err != nil {
@@ -167,7 +189,7 @@ func (b *bed) measure(ctx context.Context, n int, o *Options) ([2]Row, error) {
 	for i := range conns {
 		c, err := nats.Connect(b.node.URL())
 		if err != nil {
-			return [2]Row{}, err
+			return [2]Row{}, notConnected(i, n, err)
 		}
 		defer c.Close()
 		conns[i] = c
@@ -194,6 +216,13 @@ func (b *bed) measure(ctx context.Context, n int, o *Options) ([2]Row, error) {
 	return out, nil
 }
 
+// notConnected says what to do where not all clients could connect. Where files
+// run out, it may be the server that has none left: the client then sees a timeout.
+func notConnected(connected, n int, err error) error {
+	return fmt.Errorf("only %d of %d clients could connect; each takes two of the files that this process may have open: "+
+		"raise that limit (ulimit -n %d), or ask for fewer clients: %w", connected, n, 2*n+100, err)
+}
+
 // load asks from every connection for a while, one request at a time each.
 func load(ctx context.Context, conns []*nats.Conn, subject string, d time.Duration) (Row, error) {
 	ctx, cancel := context.WithTimeout(ctx, d+10*time.Second)
@@ -214,6 +243,9 @@ func load(ctx context.Context, conns []*nats.Conn, subject string, d time.Durati
 	all := hists[0]
 	for _, h := range hists[1:] {
 		all.Merge(h)
+	}
+	if all.TotalCount() == 0 {
+		return Row{}, fmt.Errorf("nothing was answered in a round of %s; a longer one is needed on this machine", d)
 	}
 	return Row{
 		PerSecond: float64(all.TotalCount()) / took.Seconds(),
