@@ -20,7 +20,6 @@ import (
 	"quotabroker/estimator"
 	"quotabroker/estimator/learn"
 	"quotabroker/internal/config"
-	"quotabroker/internal/metrics"
 	"quotabroker/internal/natsnode"
 	"quotabroker/internal/service"
 )
@@ -33,6 +32,16 @@ type account struct {
 
 // load reads the configuration: of a file, or of the limits given.
 func (a *account) load(file string) (*config.File, error) {
+	f, err := a.read(file)
+	var exit *exitError
+	if err != nil && !errors.As(err, &exit) {
+		err = &exitError{exitUsage, err.Error()}
+	}
+	return f, err
+}
+
+// read is load with the error of a configuration as it is.
+func (a *account) read(file string) (*config.File, error) {
 	var limits []classes.Limit
 	for _, l := range []struct {
 		flag, value string
@@ -50,18 +59,10 @@ func (a *account) load(file string) (*config.File, error) {
 	if file != "" && len(limits) > 0 {
 		return nil, &exitError{exitUsage, "--tpm and --rpm are for a broker without a file; put the limits in " + file}
 	}
-	var f *config.File
-	var err error
-	switch {
-	case file != "":
-		f, err = config.Load(file, environ())
-	default:
-		f, err = config.ForLimits(limits, environ())
+	if file != "" {
+		return config.Load(file, environ())
 	}
-	if err != nil {
-		return nil, &exitError{exitUsage, err.Error()}
-	}
-	return f, nil
+	return config.ForLimits(limits, environ())
 }
 
 // environ returns the environment without the variables that are flags' own.
@@ -80,7 +81,7 @@ func environ() []string {
 
 type serveCmd struct {
 	Config     string        `short:"c" type:"path" placeholder:"FILE" help:"Configuration file (YAML)."`
-	DrainLimit time.Duration `default:"30s" help:"How long leases in flight may end after SIGTERM."`
+	DrainLimit time.Duration `default:"30s" help:"How long leases in flight may end after SIGTERM; 0s ends them at once."`
 	LogFormat  string        `enum:"text,json" default:"text" help:"text or json."`
 	Debug      bool          `help:"Log more."`
 	account
@@ -91,31 +92,26 @@ func (c *serveCmd) Run(ctx context.Context, s *streams) error {
 	if c.Config == "" && c.TPM == "" && c.RPM == "" {
 		return &exitError{exitUsage, "say how large the account's quota is, with --tpm 450k or a file with --config"}
 	}
-	f, err := c.load(c.Config)
-	if err != nil {
-		return err
+	if c.DrainLimit < 0 {
+		return &exitError{exitUsage, fmt.Sprintf("--drain-limit is %s; it must be 0s or more, like 30s", c.DrainLimit)}
 	}
 	log := logger(c, s)
+	f, err := c.read(c.Config)
+	if err != nil {
+		return c.failed(log, "the configuration cannot be used", err, exitUsage)
+	}
 	for _, w := range f.Warnings {
 		log.Warn(w)
 	}
 	b := &server{cmd: c, log: log, errors: s.err, file: f}
 	defer b.close()
 	if err := b.start(ctx); err != nil {
-		return err
+		return c.failed(log, "the broker could not start", err, exitFailed)
 	}
-	return b.wait(ctx)
-}
-
-func logger(c *serveCmd, s *streams) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
-	if c.Debug {
-		opts.Level = slog.LevelDebug
+	if err := b.wait(ctx); err != nil {
+		return c.failed(log, "the broker has ended", err, exitFailed)
 	}
-	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(s.err, opts))
-	}
-	return slog.New(slog.NewTextHandler(s.err, opts))
+	return nil
 }
 
 // server is a running broker.
@@ -153,18 +149,16 @@ func (b *server) start(ctx context.Context) error {
 		return err
 	}
 	go estimator.Warm() // the first request with a body should not wait for the vocabularies
-	b.log.Info("serving", "nats", b.where(), "http", "http://"+b.http.Addr, "pools", summary(b.file), "version", versionOf())
-	if b.file.NATS.Mode == config.ModeEmbedded {
-		b.log.Info("this broker keeps everything in memory and knows no credentials: only programs on this machine can ask it")
-	}
 	return nil
 }
 
-func (b *server) where() string {
-	if url := b.node.URL(); url != "" {
-		return url
+// connected says that the broker serves, which it does from the moment when NATS
+// is there.
+func (b *server) connected() {
+	b.log.Info("serving", "nats", b.node.URL(), "http", "http://"+b.http.Addr, "pools", summary(b.file), "version", versionOf())
+	if b.file.NATS.Mode == config.ModeEmbedded {
+		b.log.Info("this broker keeps everything in memory and knows no credentials: only programs on this machine can ask it")
 	}
-	return b.file.NATS.External.URL
 }
 
 // openNode starts the embedded NATS server, or connects to another.
@@ -235,26 +229,17 @@ func instance() string {
 	return fmt.Sprintf("%s-%d", name, os.Getpid())
 }
 
-// listen serves metrics and health over HTTP.
-func (b *server) listen() error {
-	l, err := net.Listen("tcp", b.file.HTTP.Listen)
-	if err != nil {
-		return fmt.Errorf("http.listen %s cannot be used: %w; stop what listens there, or set http.listen (QUOTABROKER_HTTP__LISTEN) to another address",
-			b.file.HTTP.Listen, err)
-	}
-	b.http = &http.Server{Addr: l.Addr().String(), Handler: metrics.Handler(b.svc, versionOf()), ReadHeaderTimeout: 10 * time.Second}
-	b.fell = make(chan error, 1)
-	go func() { b.fell <- b.http.Serve(l) }()
-	return nil
-}
-
 // wait serves until it is told to end, reloading on SIGHUP.
 func (b *server) wait(ctx context.Context) error {
 	reload := make(chan os.Signal, 1)
 	signal.Notify(reload, syscall.SIGHUP)
 	defer signal.Stop(reload)
+	up := b.node.Up()
 	for {
 		select {
+		case <-up:
+			b.connected()
+			up = nil // once
 		case <-reload:
 			b.reload(ctx)
 		case err := <-b.svc.Err():
@@ -271,11 +256,10 @@ func (b *server) wait(ctx context.Context) error {
 
 // reload reads the file anew. A bad one leaves the old one in force and says so.
 func (b *server) reload(ctx context.Context) {
-	f, err := b.cmd.load(b.cmd.Config)
+	f, err := b.cmd.read(b.cmd.Config)
 	if err != nil {
 		b.svc.ReloadFailed()
-		b.log.Error("the configuration was not reloaded, the old one stays in force", "file", b.cmd.Config)
-		_, _ = fmt.Fprintln(b.errors, err) // with the place and a caret, which a log line would spoil
+		b.notReloaded(err)
 		return
 	}
 	for _, w := range f.Warnings {
@@ -285,33 +269,29 @@ func (b *server) reload(ctx context.Context) {
 		b.log.Warn("what nats, http and estimator say takes effect at the next start only; pools and sources are reloaded")
 	}
 	if err := b.svc.Reload(ctx, serviceConfig(f)); err != nil {
-		b.log.Error("the configuration was not reloaded, the old one stays in force", "error", err)
+		b.notReloaded(err)
 		return
+	}
+	for _, p := range b.file.InOrder() {
+		if f.Pools[p.Pool] == nil {
+			b.log.Warn("a pool is gone: what it had charged is forgotten, so that it begins with a full quota if it comes back", "pool", p.Pool)
+		}
 	}
 	b.file.Pools, b.file.Sources = f.Pools, f.Sources
 	b.log.Info("reloaded", "pools", summary(f), "config", f.Hash())
 }
 
-// drain refuses what waits and asks, and lets the leases in flight end.
-func (b *server) drain(ctx context.Context) error {
-	b.log.Info("draining: what waits is refused, leases in flight may end", "limit", b.cmd.DrainLimit)
-	ctx, cancel := context.WithTimeout(ctx, b.cmd.DrainLimit)
-	defer cancel()
-	again := make(chan os.Signal, 1)
-	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(again)
-	go func() {
-		select {
-		case <-again: // told twice: it is meant
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	if err := b.svc.Drain(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		b.log.Warn("some leases had not ended", "error", err)
+// notReloaded says why a configuration was not put in force. In a log of text the
+// problems of a file follow as they are, since a line would spoil their carets.
+func (b *server) notReloaded(err error) {
+	const message = "the configuration was not reloaded, the old one stays in force"
+	var bad *config.Error
+	if b.cmd.LogFormat == "text" && errors.As(err, &bad) {
+		b.log.Error(message, "file", b.cmd.Config)
+		_, _ = fmt.Fprintln(b.errors, err)
+		return
 	}
-	b.log.Info("ended")
-	return nil
+	b.log.Error(message, append([]any{"file", b.cmd.Config}, cause(err)...)...)
 }
 
 func (b *server) close() {

@@ -173,6 +173,11 @@ func (r *report) checkPool(f *File, p *Pool) {
 	if len(p.Sources) == 0 && len(f.Sources) > 0 && len(p.Classes) > 0 && !r.anyUnread("") {
 		r.badPath(at, "pool %s has no source: no source has one of its classes (%s)", quote(p.Pool), strings.Join(p.classNames(), ", "))
 	}
+	for i, l := range p.Limits {
+		if path := index(at+".limits", i); l.Amount == 0 && !r.anyUnread(path) {
+			r.warn(path, "pool %s is closed by its limit of %s: whatever needs any of it is refused with no_quota", quote(p.Pool), formatLimit(l))
+		}
+	}
 	r.checkShares(p)
 	for _, problem := range p.Validate() {
 		path := join(at, problem.Path)

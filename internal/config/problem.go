@@ -33,7 +33,7 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	for i, p := range e.Problems {
 		if i == maxShown {
-			fmt.Fprintf(&b, "\nand %d more", len(e.Problems)-maxShown)
+			b.WriteString("\n" + e.more())
 			break
 		}
 		if i > 0 {
@@ -44,6 +44,21 @@ func (e *Error) Error() string {
 	}
 	return b.String()
 }
+
+// Sentences returns each problem after its place, without its source line, as far
+// as Error shows them.
+func (e *Error) Sentences() []string {
+	var out []string
+	for i, p := range e.Problems {
+		if i == maxShown {
+			return append(out, e.more())
+		}
+		out = append(out, p.located(e.Name))
+	}
+	return out
+}
+
+func (e *Error) more() string { return fmt.Sprintf("and %d more", len(e.Problems)-maxShown) }
 
 // located returns the problem in one line, after its place.
 func (p Problem) located(name string) string {

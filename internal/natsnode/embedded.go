@@ -39,6 +39,7 @@ func StartEmbedded(o Embedded) (*Node, error) {
 	n := &Node{
 		srv:  srv,
 		lost: make(chan error, 1),
+		up:   make(chan struct{}),
 		dial: func(opts ...nats.Option) (*nats.Conn, error) {
 			return nats.Connect("", slices.Concat(opts, []nats.Option{nats.InProcessServer(srv)})...)
 		},
@@ -91,13 +92,14 @@ func start(o Embedded, log *quiet) (*server.Server, error) {
 // explain says what to do about a server that could not start.
 func explain(err error, o Embedded) error {
 	at := net.JoinHostPort(o.Host, strconv.Itoa(o.Port))
+	var unknown *net.DNSError
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("port %d is already in use on %s: stop what listens there (perhaps another quotabroker or a "+
-			"nats-server), or set nats.listen to another address: %w", o.Port, o.Host, err)
+			"nats-server), or set nats.listen (QUOTABROKER_NATS__LISTEN) to another address: %w", o.Port, o.Host, err)
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("no permission to listen on %s: set nats.listen to a port of 1024 or more: %w", at, err)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
+	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.As(err, &unknown):
 		return fmt.Errorf("%s is no address of this machine: set nats.listen to one that is: %w", o.Host, err)
 	}
 	return fmt.Errorf("the embedded NATS server cannot listen on %s: %w", at, err)

@@ -36,6 +36,7 @@ func Dial(o External) (*Node, error) {
 	n := &Node{
 		url:  o.URL,
 		lost: make(chan error, 1),
+		up:   make(chan struct{}),
 		dial: func(more ...nats.Option) (*nats.Conn, error) {
 			return nats.Connect(o.URL, slices.Concat(more, opts)...)
 		},
@@ -48,7 +49,7 @@ func Dial(o External) (*Node, error) {
 	if !absent(err) {
 		return nil, fmt.Errorf("connecting to NATS at %s: %w", redacted(o.URL), err)
 	}
-	log.warn("absent", "NATS is not there yet; trying on", "url", redacted(o.URL), "error", err)
+	log.warn(absence, "NATS is not there yet; the broker serves as soon as it is", "url", redacted(o.URL), "error", err)
 	if err := n.connect(log, nats.RetryOnFailedConnect(true)); err != nil {
 		return nil, fmt.Errorf("connecting to NATS at %s: %w", redacted(o.URL), err)
 	}

@@ -23,6 +23,7 @@ type Node struct {
 	dial func(...nats.Option) (*nats.Conn, error)
 	url  string
 	lost chan error
+	up   chan struct{} // closed when the connection is there for the first time
 
 	mu struct {
 		sync.Mutex
@@ -45,6 +46,10 @@ func (n *Node) Connect(opts ...nats.Option) (*nats.Conn, error) { return n.dial(
 // nobody closed the node: the process should then end, since it would stay deaf.
 func (n *Node) Lost() <-chan error { return n.lost }
 
+// Up returns a channel that is closed once the service's connection has been there
+// for the first time.
+func (n *Node) Up() <-chan struct{} { return n.up }
+
 // Close flushes and closes the service's connection, stops an embedded server,
 // and returns when it has ended. A second Close does nothing.
 func (n *Node) Close() {
@@ -64,6 +69,14 @@ func (n *Node) Close() {
 func stop(srv *server.Server) {
 	srv.Shutdown()
 	srv.WaitForShutdown()
+}
+
+// connected is called by nats.go when the connection is there for the first time.
+func (n *Node) connected(log *quiet) nats.ConnHandler {
+	return func(c *nats.Conn) {
+		log.connected(c)
+		close(n.up)
+	}
 }
 
 // closed is called by nats.go when the connection has ended for good.
@@ -94,6 +107,7 @@ func (n *Node) connect(log *quiet, opts ...nats.Option) error {
 		nats.PingInterval(10 * time.Second),
 		nats.MaxPingsOutstanding(2),
 		nats.ErrorHandler(log.asyncError),
+		nats.ConnectHandler(n.connected(log)),
 		nats.DisconnectErrHandler(log.disconnected),
 		nats.ReconnectHandler(log.reconnected),
 		nats.ReconnectErrHandler(log.notYet),

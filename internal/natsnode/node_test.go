@@ -145,6 +145,11 @@ func TestDialBeforeNATSIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.Close)
+	select {
+	case <-n.Up():
+		t.Error("it is up before NATS is there")
+	default:
+	}
 	if err := n.Conn().Publish("x", nil); err == nil {
 		t.Error("something was published to nobody, for later")
 	}
@@ -155,6 +160,7 @@ func TestDialBeforeNATSIsThere(t *testing.T) {
 	case <-time.After(5 * time.Second):
 		t.Fatal("not connected within 5 s")
 	}
+	<-n.Up()
 	c, err := server.Connect()
 	if err != nil {
 		t.Fatal(err)
@@ -236,6 +242,35 @@ func TestQuiet(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if len(lines) != 3 || !strings.Contains(lines[1], "left_out=49999") || !strings.Contains(lines[2], "permission") {
 			t.Errorf("got %d lines:\n%s", len(lines), out.String())
+		}
+	})
+}
+
+// A night without NATS is a few lines too, further and further apart, and the next
+// outage is said at once.
+func TestAbsence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		q := newQuiet(slog.New(slog.NewTextHandler(&out, nil)))
+		lines := func() int { return strings.Count(out.String(), "\n") }
+		q.warn(absence, "NATS is not there yet")
+		q.notYet(nil, nats.ErrNoServers)
+		if lines() != 1 {
+			t.Errorf("an absence is said twice at once:\n%s", out.String())
+		}
+		for range 8 * 3600 {
+			time.Sleep(time.Second)
+			q.notYet(nil, nats.ErrNoServers)
+		}
+		if n := lines(); n < 90 || n > 105 {
+			t.Errorf("a night of eight hours has %d lines", n)
+		}
+		q.connected(nil)
+		before := lines()
+		q.disconnected(nil, nats.ErrStaleConnection)
+		q.notYet(nil, nats.ErrNoServers)
+		if lines() != before+1 || !strings.Contains(out.String(), "is down; reconnecting") {
+			t.Errorf("the next outage has %d lines", lines()-before)
 		}
 	})
 }

@@ -14,6 +14,14 @@ import (
 // producer that may not publish makes a hundred thousand errors a second.
 const quietFor = 10 * time.Second
 
+// absence is the kind of event that NATS is not there: one outage of it, whoever
+// notices. Whoever reads that once need not read it every ten seconds all night, so
+// each silence is twice as long as the one before, up to longQuiet.
+const (
+	absence   = "absence"
+	longQuiet = 5 * time.Minute
+)
+
 // quiet logs the first event of each kind and then at most one per quietFor,
 // with how many were left out. The kinds are words of this package, so few.
 type quiet struct {
@@ -27,6 +35,7 @@ type quiet struct {
 
 type silence struct {
 	until   time.Time
+	next    time.Duration // how long the next silence is
 	skipped int
 }
 
@@ -58,7 +67,7 @@ func (q *quiet) speak(kind string) (skipped int, ok bool) {
 	defer q.mu.Unlock()
 	s := q.mu.kinds[kind]
 	if s == nil {
-		s = &silence{}
+		s = &silence{next: quietFor}
 		q.mu.kinds[kind] = s
 	}
 	if now.Before(s.until) {
@@ -66,7 +75,10 @@ func (q *quiet) speak(kind string) (skipped int, ok bool) {
 		return 0, false
 	}
 	skipped, s.skipped = s.skipped, 0
-	s.until = now.Add(quietFor)
+	s.until = now.Add(s.next)
+	if kind == absence {
+		s.next = min(2*s.next, longQuiet)
+	}
 	return skipped, true
 }
 
@@ -88,14 +100,23 @@ func (q *quiet) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 func (q *quiet) disconnected(_ *nats.Conn, err error) {
 	if err != nil {
 		q.warn("disconnected", "the connection to NATS is down; reconnecting", "error", err)
+		q.speak(absence) // that is said herewith
 	}
 }
 
+// connected ends an absence: the next one is news.
+func (q *quiet) connected(*nats.Conn) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.mu.kinds, absence)
+}
+
 func (q *quiet) notYet(_ *nats.Conn, err error) {
-	q.warn("not yet", "NATS is still not there", "error", err)
+	q.warn(absence, "NATS is still not there", "error", err)
 }
 
 func (q *quiet) reconnected(c *nats.Conn) {
+	q.connected(c)
 	if _, ok := q.speak("reconnected"); ok {
 		q.log.Info("the connection to NATS is up again", "url", c.ConnectedUrlRedacted())
 	}
