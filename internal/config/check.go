@@ -22,7 +22,6 @@ func (r *report) check(f *File) {
 	}
 	r.checkSources(f)
 	f.bindSources()
-	r.checkModels(f)
 	for _, p := range f.InOrder() {
 		r.checkPool(f, p)
 	}
@@ -143,20 +142,6 @@ func (r *report) checkSource(f *File, name string, fits func(*Source) bool) {
 	}
 }
 
-// checkModels refuses a pattern that another pool has taken already.
-func (r *report) checkModels(f *File) {
-	taken := map[string]string{}
-	for _, p := range f.InOrder() {
-		for i, model := range p.Models {
-			at := index(join("pools", p.Pool)+".models", i)
-			if by := taken[model]; by != "" && model != "" {
-				r.badPath(at, "%s draws on pool %s already; a model draws on one pool", quote(model), by)
-			}
-			taken[model] = p.Pool
-		}
-	}
-}
-
 func (r *report) checkPool(f *File, p *Pool) {
 	at := join("pools", p.Pool)
 	if p.Profile != ProfileGeneric {
@@ -187,8 +172,8 @@ func (r *report) checkPool(f *File, p *Pool) {
 		if under(problem.Path, "sources") || problem.Path == "limits" && len(p.Limits) == 0 {
 			continue // said above
 		}
-		if r.anyUnread(parent(path)) {
-			continue // may follow from what could not be read
+		if r.mayFollow(at, path) {
+			continue
 		}
 		message := problem.Message
 		if r.find(path) == (place{}) {

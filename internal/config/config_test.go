@@ -165,24 +165,6 @@ func TestErrorIsTyped(t *testing.T) {
 	}
 }
 
-func TestPoolFor(t *testing.T) {
-	f := parse(t, `
-pools:
-  b: {limits: [1 tokens/1m], models: [gpt-5, "o3*"]}
-  a: {limits: [1 tokens/1m], models: ["gpt-5*", "meta/llama"]}
-  c: {limits: [1 tokens/1m]}
-`, nil)
-	for model, want := range map[string]string{"gpt-5": "b", "gpt-5-mini": "a", "o3": "b", "o3-pro": "b", "meta/llama": "a", "meta/llama-3": "", "": ""} {
-		name := ""
-		if p := f.PoolFor(model); p != nil {
-			name = p.Pool
-		}
-		if name != want {
-			t.Errorf("PoolFor(%q) = %q, want %q", model, name, want)
-		}
-	}
-}
-
 func TestHash(t *testing.T) {
 	a, b := parse(t, minimal, nil), parse(t, "# the same\n"+minimal+"    margin: 2%\ngateway: {}\n", nil)
 	if a.Hash() != b.Hash() || len(a.Hash()) != 12 {

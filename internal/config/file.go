@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"quotabroker/broker"
 	"quotabroker/classes"
@@ -71,7 +70,7 @@ type Cluster struct {
 	SecretFile string
 }
 
-// HTTP says where metrics, health and the dashboard are served.
+// HTTP says where metrics and health are served.
 type HTTP struct {
 	Listen string // host:port; port 0 is any free one
 }
@@ -88,9 +87,8 @@ type Estimator struct {
 type Pool struct {
 	broker.Config // with the sources whose class the pool has
 
-	Order   int      // of the pool in the file, from 0
-	Models  []string // that draw on it; with a * at the end: all that begin so
-	Profile string   // how the provider charges; this version charges all as generic
+	Order   int    // of the pool in the file, from 0
+	Profile string // how the provider charges; this version charges all as generic
 }
 
 // Source is one place where work enters. The credentials name what the source
@@ -157,20 +155,6 @@ func (f *File) source(name string) *Source {
 // InOrder returns the pools in the order of the file.
 func (f *File) InOrder() []*Pool {
 	return slices.SortedFunc(maps.Values(f.Pools), func(a, b *Pool) int { return cmp.Compare(a.Order, b.Order) })
-}
-
-// PoolFor returns the pool a model draws on where the asker names none: the
-// first in the file that has a pattern for it. nil: there is none.
-func (f *File) PoolFor(model string) *Pool {
-	for _, p := range f.InOrder() {
-		for _, pattern := range p.Models {
-			beginning, open := strings.CutSuffix(pattern, "*")
-			if pattern == model || open && strings.HasPrefix(model, beginning) {
-				return p
-			}
-		}
-	}
-	return nil
 }
 
 // bindSources gives every pool the sources whose class it has.

@@ -84,7 +84,6 @@ func poolsOf(f *File) named {
 func poolKeys(p *Pool) section {
 	inClass := aKeyOf(classKeys(&classes.Class{}), "a class: write it under classes, like interactive: {max_wait: 5s}")
 	return section{what: "pool " + quote(p.Pool), belongs: inClass, fields: []field{
-		{"models", unlessEmpty(&p.Models, many[string]{&p.Models, `["*"]`, parseModel, formatText})},
 		{"limits", limits(&p.Limits)},
 		{"profile", choice(&p.Profile, profiles...)},
 		{"margin", bind(&p.Margin, parsePortion, classes.Portion.String)},
@@ -189,14 +188,17 @@ func tiersOf(p *Pool) named {
 				i = len(p.Tiers)
 				p.Tiers = append(p.Tiers, broker.Tier{Name: name})
 			}
-			t := &p.Tiers[i]
-			return section{what: "tier " + quote(name), label: "tier " + name + ": ", flow: true, fields: []field{
-				{"base", one[int64]{func() int64 { return t.Base }, func(n int64) { t.Base = n }, ParseAmount, formatPlain}},
-				{"max_wait", unlessZero(&t.MaxWait, duration(&t.MaxWait))},
-				{"tenant_share", portionOrNil(&t.TenantShare)},
-			}}
+			return tierKeys(&p.Tiers[i])
 		},
 	}
+}
+
+func tierKeys(t *broker.Tier) section {
+	return section{what: "tier " + quote(t.Name), label: "tier " + t.Name + ": ", flow: true, fields: []field{
+		{"base", one[int64]{func() int64 { return t.Base }, func(n int64) { t.Base = n }, ParseAmount, formatPlain}},
+		{"max_wait", unlessZero(&t.MaxWait, duration(&t.MaxWait))},
+		{"tenant_share", portionOrNil(&t.TenantShare)},
+	}}
 }
 
 func tenantsOf(p *Pool) named {
