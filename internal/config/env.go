@@ -110,7 +110,7 @@ func (o override) apply(r *report, n *node, v value) (path string, ok bool) {
 		}
 		next := n.get(key)
 		if next == nil {
-			next = unwrap(below).show()
+			next = absent(v, below)
 			next.move(o.at())
 			n.put(key, o.at(), next)
 		}
@@ -120,6 +120,17 @@ func (o override) apply(r *report, n *node, v value) (path string, ok bool) {
 		n, v = next, below
 	}
 	return "", false
+}
+
+// absent returns what stands for a group of keys that the file does not have: of a
+// table or one of its rows the default. The keys of a section have their defaults
+// anyway, and must not seem to be written: a key of another mode is warned of.
+func absent(in, v value) *node {
+	_, isRow := unwrap(in).(named)
+	if _, isSection := unwrap(v).(section); isSection && !isRow {
+		return &node{kind: mapping}
+	}
+	return unwrap(v).show()
 }
 
 func (o override) at() place { return place{variable: o.variable} }
