@@ -22,6 +22,7 @@ func (r *report) check(f *File) {
 	}
 	r.checkSources(f)
 	f.bindSources()
+	r.checkModels(f)
 	for _, p := range f.InOrder() {
 		r.checkPool(f, p)
 	}
@@ -138,6 +139,20 @@ func (r *report) checkSource(f *File, name string, fits func(*Source) bool) {
 	} {
 		if key.value != "" {
 			r.badPath(join(at, key.name), "source %s: %s is a credential, and credentials per source are not in this version; take it out: nothing would check it", name, key.name)
+		}
+	}
+}
+
+// checkModels refuses a pattern that another pool has taken already.
+func (r *report) checkModels(f *File) {
+	taken := map[string]string{}
+	for _, p := range f.InOrder() {
+		for i, model := range p.Models {
+			at := index(join("pools", p.Pool)+".models", i)
+			if by := taken[model]; by != "" && model != "" {
+				r.badPath(at, "%s draws on pool %s already; a model draws on one pool", quote(model), by)
+			}
+			taken[model] = p.Pool
 		}
 	}
 }

@@ -87,8 +87,9 @@ type Estimator struct {
 type Pool struct {
 	broker.Config // with the sources whose class the pool has
 
-	Order   int    // of the pool in the file, from 0
-	Profile string // how the provider charges; this version charges all as generic
+	Order   int      // of the pool in the file, from 0
+	Models  []string // that draw on it; with a * at the end: all that begin so. This version has no use for them
+	Profile string   // how the provider charges; this version charges all as generic
 }
 
 // Source is one place where work enters. The credentials name what the source

@@ -84,6 +84,7 @@ func poolsOf(f *File) named {
 func poolKeys(p *Pool) section {
 	inClass := aKeyOf(classKeys(&classes.Class{}), "a class: write it under classes, like interactive: {max_wait: 5s}")
 	return section{what: "pool " + quote(p.Pool), belongs: inClass, fields: []field{
+		{"models", unlessEmpty(&p.Models, many[string]{&p.Models, `["*"]`, parseModel, formatText})},
 		{"limits", limits(&p.Limits)},
 		{"profile", choice(&p.Profile, profiles...)},
 		{"margin", bind(&p.Margin, parsePortion, classes.Portion.String)},

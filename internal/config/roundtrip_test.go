@@ -41,10 +41,11 @@ func TestPrintParse(t *testing.T) {
 		drawNATS(r, &f.NATS)
 		f.HTTP.Listen = drawAddress(r)
 		f.Estimator = Estimator{drawAmount(r), classes.Portion(rapid.IntRange(1, 100).Draw(r, "quantile")) * classes.Percent, rapid.SampledFrom([]string{"o200k_base", "cl100k_base"}).Draw(r, "encoding"), drawAmount(r)}
+		models := map[string]bool{}
 		for range rapid.IntRange(1, 3).Draw(r, "pools") {
 			p := f.pool(drawName(r))
 			if p.Order == len(f.Pools)-1 {
-				drawPool(r, p)
+				drawPool(r, p, models)
 			}
 		}
 		for _, p := range f.Pools {
@@ -72,8 +73,14 @@ func drawNATS(r *rapid.T, n *NATS) {
 	}
 }
 
-func drawPool(r *rapid.T, p *Pool) {
+func drawPool(r *rapid.T, p *Pool, models map[string]bool) {
 	p.Profile = rapid.SampledFrom(profiles).Draw(r, "profile")
+	for _, m := range rapid.SliceOfN(rapid.StringMatching(`[a-z0-9/ .:-]{1,20}\*?`), 0, 3).Draw(r, "models") {
+		if !models[m] {
+			models[m] = true
+			p.Models = append(p.Models, m)
+		}
+	}
 	p.Limits = drawLimits(r, 1)
 	p.TenantLimits = drawLimits(r, 0)
 	p.Margin = drawPortion(r, 0, 50*classes.Percent)

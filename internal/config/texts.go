@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"regexp"
@@ -92,6 +93,19 @@ func parseServers(text string) (string, error) {
 		if u.User != nil || strings.Contains(u.Host, "@") {
 			return "", errors.New("an address must not carry credentials; put them in a file and name it under creds or nkey_file")
 		}
+	}
+	return text, nil
+}
+
+// parseModel takes the name of a model, or the beginning of one with a * after it.
+func parseModel(text string) (string, error) {
+	switch star := strings.Index(text, "*"); {
+	case text == "":
+		return "", errors.New("name a model, like gpt-5, or the beginning of its name, like gpt-5*")
+	case star >= 0 && star != len(text)-1:
+		return "", errors.New("a * may stand only at the end, like gpt-5*")
+	case len(text) > wire.MaxTextBytes:
+		return "", fmt.Errorf("a model's name has at most %d bytes", wire.MaxTextBytes)
 	}
 	return text, nil
 }
