@@ -2,71 +2,24 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os"
+	"strings"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"quotabroker/client"
 	"quotabroker/wire"
 )
 
-// work describes a call on the command line.
-type work struct {
-	Request string `type:"path" placeholder:"FILE" help:"Provider request body to count, - for standard input."`
-	Tokens  int64  `placeholder:"N" help:"Input and output together, where nothing finer is known."`
-	Input   int64  `placeholder:"N" help:"Input tokens, counted by you."`
-	Output  int64  `placeholder:"N" help:"The most output tokens it may take."`
-	Model   string `help:"Model: chooses the tokenizer."`
-	Tenant  string `help:"Whose work it is."`
-	Kind    string `help:"What sort of job it is."`
-}
-
-// request builds the client's request.
-func (w *work) request(s *streams) (client.Request, error) {
-	r := client.Request{Model: w.Model, Tenant: w.Tenant, Kind: w.Kind}
-	ways := 0
-	for _, there := range []bool{w.Request != "", w.Tokens != 0, w.Input != 0} {
-		if there {
-			ways++
-		}
-	}
-	switch {
-	case ways != 1:
-		return r, &exitError{exitUsage, "say how large the work is with one of --tokens, --input (and --output) and --request"}
-	case w.Tokens != 0:
-		r.InputTokens, r.MaxOutputTokens = client.Tokens(w.Tokens), client.Tokens(0)
-		if w.Output != 0 {
-			return r, &exitError{exitUsage, "--tokens is input and output together; with --output use --input"}
-		}
-		return r, nil
-	case w.Input != 0:
-		r.InputTokens = client.Tokens(w.Input)
-	default:
-		body, err := readFile(w.Request, s.in)
-		if err != nil {
-			return r, err
-		}
-		r.Body = body
-	}
-	if w.Output != 0 {
-		r.MaxOutputTokens = client.Tokens(w.Output)
-	}
-	return r, nil
-}
-
-func readFile(path string, in io.Reader) ([]byte, error) {
-	if path == "-" {
-		return io.ReadAll(in)
-	}
-	return os.ReadFile(path)
-}
-
 type askCmd struct {
 	asker
 	work
-	Wait     time.Duration `help:"How long the answer may be held for a grant; 0 answers at once."`
+	Wait     time.Duration `help:"How long the answer may be held for a grant, and a broker be waited for; 0 answers at once."`
 	Deadline time.Duration `help:"How long the work stays useful."`
 	TTL      time.Duration `name:"ttl" help:"How long the lease lasts without renewal."`
 	ID       string        `name:"id" help:"Idempotency key: the same id has the same lease while it lives."`
@@ -76,38 +29,34 @@ type askCmd struct {
 
 // Run asks once and prints the decision.
 func (c *askCmd) Run(ctx context.Context, s *streams) error {
-	req, err := c.request(s)
+	req, err := c.ask(ctx, s)
 	if err != nil {
 		return err
 	}
-	req.Hold, req.Deadline, req.TTL, req.ID = c.Wait, c.Deadline, c.TTL, c.ID
-	if err := req.Ticket.UnmarshalText([]byte(c.Ticket)); err != nil {
-		return &exitError{exitUsage, err.Error()}
+	cl, a, err := c.answer(ctx, s, req)
+	if cl != nil {
+		defer cl.Close()
 	}
-	cl, err := c.connect(ctx, c.Source)
 	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	ctx, cancel := context.WithTimeout(ctx, c.Wait+5*time.Second)
-	defer cancel()
-	a, err := cl.Try(ctx, req)
-	if err != nil {
-		return c.explained(err, c.Source)
-	}
-	if a.Lease != nil {
-		a.Lease.Detach() // it is the caller's now, who settles it by its id
+		return gaveUp(ctx, err)
 	}
 	if c.Format == "json" {
 		err = printJSON(s.out, &a.Decision)
 	} else {
-		printDecision(s.out, &a.Decision, c.Source)
+		err = printDecision(s.out, &a.Decision, c.Source)
 	}
-	if err != nil {
+	d := &a.Decision
+	switch {
+	case err != nil && a.Lease != nil: // nobody has learned of it, so nobody will send
+		ctx, cancel := short(context.WithoutCancel(ctx))
+		defer cancel()
+		_, serr := a.Lease.Settle(ctx, client.Unsent())
+		return errors.Join(err, serr)
+	case err != nil:
 		return err
-	}
-	switch d := &a.Decision; {
 	case d.Verdict == wire.Grant:
+		a.Lease.Detach() // it is the caller's now, who settles it by its id
+		noteTTL(s, req.TTL, milliseconds(d.TTLMS))
 		return nil
 	case d.Verdict == wire.Refuse && d.Cause.Permanent():
 		return &exitError{code: exitNever}
@@ -116,31 +65,132 @@ func (c *askCmd) Run(ctx context.Context, s *streams) error {
 	}
 }
 
-func printDecision(w io.Writer, d *wire.Decision, source string) {
+// ask is the request that the flags describe.
+func (c *askCmd) ask(ctx context.Context, s *streams) (client.Request, error) {
+	req, err := c.request(ctx, s)
+	if err != nil {
+		return req, err
+	}
+	if err := req.Ticket.UnmarshalText([]byte(c.Ticket)); err != nil {
+		return req, usageError("--%s", reason(err))
+	}
+	for _, d := range []struct {
+		flag string
+		from time.Duration
+		to   *time.Duration
+	}{{"--wait", c.Wait, &req.Hold}, {"--deadline", c.Deadline, &req.Deadline}, {"--ttl", c.TTL, &req.TTL}} {
+		if *d.to, err = wholeDuration(d.flag, d.from); err != nil {
+			return req, err
+		}
+	}
+	if req.ID = c.ID; req.ID == "" {
+		req.ID = rand.Text() // one for all attempts
+	}
+	return req, nil
+}
+
+// answer asks until a broker has answered, as long as the answer may be held; once
+// where it may not. The client is to be closed if there is one.
+func (c *askCmd) answer(ctx context.Context, s *streams, req client.Request) (*client.Client, client.Answer, error) {
+	const pause = 500 * time.Millisecond
+	if req.Hold == 0 {
+		return c.once(ctx, req)
+	}
+	limit := req.Hold
+	if req.Deadline > 0 {
+		limit = min(limit, req.Deadline)
+	}
+	n := &notice{to: s.err, url: c.where(), limit: limit}
+	wait, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	since := time.Now()
+	cl, err := c.await(wait, c.Source, n)
+	if err != nil {
+		return nil, client.Answer{}, err
+	}
+	for {
+		a, err := try(ctx, cl, remaining(req, time.Since(since)))
+		if !errors.Is(err, client.ErrUnavailable) || errors.Is(err, nats.ErrConnectionClosed) {
+			return cl, a, c.explained(ctx, cl, err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-wait.Done():
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
+			return cl, a, c.explained(ctx, cl, err)
+		}
+	}
+}
+
+// remaining is a request some time after it was made: its bounds are counted from
+// then, while the client counts them from each ask.
+func remaining(req client.Request, passed time.Duration) client.Request {
+	req.Hold = max(req.Hold-passed, 0)
+	if req.Deadline > 0 {
+		req.Deadline = max(req.Deadline-passed, time.Millisecond)
+	}
+	return req
+}
+
+// once asks, and does not wait for a broker.
+func (c *askCmd) once(ctx context.Context, req client.Request) (*client.Client, client.Answer, error) {
+	cl, err := c.connect(ctx, c.Source, nil)
+	if err != nil {
+		return nil, client.Answer{}, err
+	}
+	a, err := try(ctx, cl, req)
+	return cl, a, c.explained(ctx, cl, err)
+}
+
+// try asks and bounds how long that may take.
+func try(ctx context.Context, cl *client.Client, req client.Request) (client.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, req.Hold+5*time.Second)
+	defer cancel()
+	return cl.Try(ctx, req)
+}
+
+// noteTTL says when the broker gave the lease another time to live than was asked.
+func noteTTL(s *streams, asked, given time.Duration) {
+	if asked > 0 && given != asked {
+		_, _ = fmt.Fprintf(s.err, "quotabroker: note: --ttl is %s, and the broker made it %s; without renewal the lease ends then\n", asked, given)
+	}
+}
+
+func printDecision(w io.Writer, d *wire.Decision, source string) error {
+	var b strings.Builder
 	switch d.Verdict {
 	case wire.Grant:
 		borrowed := ""
 		if d.Borrowed {
 			borrowed = ", above its share: borrowed"
 		}
-		_, _ = fmt.Fprintf(w, "granted  %s  %d tokens of class %s%s\n", d.Lease, d.Cost.Tokens, d.Class, borrowed)
-		_, _ = fmt.Fprintf(w, "         send now; then, within %s: quotabroker settle %s --source %s --input N --output N\n",
+		fmt.Fprintf(&b, "granted  %s  %d tokens of class %s%s\n", d.Lease, d.Cost.Tokens, d.Class, borrowed)
+		fmt.Fprintf(&b, "         send now; then, within %s: quotabroker settle %s --source %s --input N --output N\n",
 			milliseconds(d.TTLMS), d.Lease, source)
 	case wire.Defer:
-		kind := "about"
+		kind := "expected in about"
 		if d.Booked {
-			kind = "booked:"
+			kind = "booked in"
 		}
-		_, _ = fmt.Fprintf(w, "deferred %s  %s %s: %s", d.Ticket, kind, milliseconds(d.EtaMS), causeText(d))
-		_, _ = fmt.Fprintf(w, "; number %d of class %s, %d tokens ahead\n", d.Position, d.Class, d.TokensAhead)
-		_, _ = fmt.Fprintf(w, "         ask again in %s with --ticket %s, or let the answer be held with --wait\n", milliseconds(d.RetryAfterMS), d.Ticket)
+		fmt.Fprintf(&b, "deferred %s  the grant is %s %s: %s", d.Ticket, kind, tenths(d.EtaMS), causeText(d))
+		fmt.Fprintf(&b, "; number %d of class %s, %d tokens ahead\n", d.Position, d.Class, d.TokensAhead)
+		fmt.Fprintf(&b, "         to keep the place, ask again in %s with --ticket %s; with --wait the answer is held until the grant\n",
+			tenths(d.RetryAfterMS), d.Ticket)
 	default:
-		_, _ = fmt.Fprintf(w, "refused  %s: %s\n", d.Cause, d.Message)
+		fmt.Fprintf(&b, "refused  %s: %s\n", d.Cause, d.Message)
 		if d.RetryAfterMS > 0 {
-			_, _ = fmt.Fprintf(w, "         not before %s from now\n", milliseconds(d.RetryAfterMS))
+			fmt.Fprintf(&b, "         not before %s from now\n", tenths(d.RetryAfterMS))
 		}
 	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
+
+// tenths is a time to come for a person: in tenths of a second, rounded up, so
+// that who comes back then does not come early.
+func tenths(ms int64) time.Duration { return milliseconds((ms + 99) / 100 * 100) }
 
 // causeText is the cause of a deferral in words.
 func causeText(d *wire.Decision) string {
@@ -170,80 +220,4 @@ func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
-}
-
-type settleCmd struct {
-	asker
-	Lease   string `arg:"" help:"Lease from the grant, like 7-18a3."`
-	Outcome string `enum:"ok,unsent,failed,throttled,overloaded,exhausted,unknown" default:"ok" help:"How the call ended: ok, unsent, failed, throttled, overloaded, exhausted or unknown."`
-	Input   int64  `default:"-1" placeholder:"N" help:"All input tokens the provider counted, cached included."`
-	Output  int64  `default:"-1" placeholder:"N" help:"All output tokens, reasoning included."`
-	Format  string `name:"format" short:"o" enum:"text,json" default:"text" help:"text or json."`
-}
-
-// Run settles one lease.
-func (c *settleCmd) Run(ctx context.Context, s *streams) error {
-	var id wire.LeaseID
-	if err := id.UnmarshalText([]byte(c.Lease)); err != nil {
-		return &exitError{exitUsage, err.Error()}
-	}
-	st := client.Settlement{}
-	if err := st.Outcome.UnmarshalText([]byte(c.Outcome)); err != nil {
-		return &exitError{exitUsage, err.Error()}
-	}
-	if c.Input >= 0 || c.Output >= 0 {
-		st.Usage = &wire.Usage{InputTokens: max(c.Input, 0), OutputTokens: max(c.Output, 0)}
-	}
-	cl, err := c.connect(ctx, c.Source)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	ctx, cancel := short(ctx)
-	defer cancel()
-	r, err := cl.Settle(ctx, id, st)
-	if err != nil {
-		return c.explained(err, c.Source)
-	}
-	if c.Format == "json" {
-		return printJSON(s.out, &r)
-	}
-	late := ""
-	if r.Late {
-		late = ", late: the lease had ended before"
-	}
-	_, _ = fmt.Fprintf(s.out, "settled  %s  %d tokens charged, %+d against the estimate%s\n", r.Lease, r.Charged.Tokens, r.DeltaTokens, late)
-	return nil
-}
-
-type explainCmd struct {
-	asker
-	work
-	Format string `name:"format" short:"o" enum:"text,json" default:"text" help:"text or json."`
-}
-
-// Run explains one ask.
-func (c *explainCmd) Run(ctx context.Context, s *streams) error {
-	req, err := c.request(s)
-	if err != nil {
-		return err
-	}
-	cl, err := c.connect(ctx, c.Source)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	ctx, cancel := short(ctx)
-	defer cancel()
-	e, err := cl.Explain(ctx, req)
-	if err != nil {
-		return c.explained(err, c.Source)
-	}
-	if c.Format == "json" {
-		return printJSON(s.out, &e)
-	}
-	_, _ = fmt.Fprintln(s.out, e.Why)
-	_, _ = fmt.Fprintln(s.out)
-	printStandings(s.out, e.Limits, classesOf(e.Classes))
-	return nil
 }

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"quotabroker/client"
+	"quotabroker/wire"
 )
 
 // connection is how a command finds the broker.
@@ -25,27 +29,141 @@ type asker struct {
 	Source string `required:"" env:"QUOTABROKER_SOURCE" help:"Where this work enters; its class follows from it."`
 }
 
-// connect opens a client for the source.
-func (c *connection) connect(ctx context.Context, source string) (*client.Client, error) {
-	opts := client.Options{URL: c.URL, Source: source, Pool: c.Pool, Prefix: c.Prefix}
-	if c.Creds != "" {
-		opts.NATS = append(opts.NATS, nats.UserCredentials(c.Creds))
+// options checks the flags and makes the client's options of them.
+func (c *connection) options(source string) (client.Options, error) {
+	const names = "it must be 1 to 32 of A-Z a-z 0-9 _ -"
+	o := client.Options{URL: c.URL, Source: source, Pool: c.Pool, Prefix: c.Prefix}
+	switch {
+	case !wire.ValidName(source):
+		return o, usageError("--source is %q; %s", source, names)
+	case !wire.ValidName(c.Pool):
+		return o, usageError("--pool is %q; %s", c.Pool, names)
+	case c.Prefix == "", strings.ContainsAny(c.Prefix, " \t\r\n*>"), strings.Contains("."+c.Prefix+".", ".."):
+		return o, usageError("--prefix is %q; it must be a NATS subject without wildcards, like quota", c.Prefix)
 	}
-	cl, err := client.Connect(ctx, opts)
-	if errors.Is(err, client.ErrUnavailable) {
-		return nil, &exitError{exitUnavailable, fmt.Sprintf(
-			"no NATS server answers at %s; start a broker with \"quotabroker serve --tpm 450k\", or name another with --url", c.URL)}
+	for _, address := range strings.Split(c.URL, ",") {
+		if !isNATS(strings.TrimSpace(address)) {
+			return o, usageError("--url is %q; it must be the address of a NATS server, like nats://127.0.0.1:4222, or several with commas between them", c.where())
+		}
 	}
-	return cl, err
+	if c.Creds == "" {
+		return o, nil
+	}
+	creds, err := credentials(c.Creds)
+	o.NATS = append(o.NATS, creds)
+	return o, err
 }
 
-// explained adds what to do to an error of a broker that does not answer.
-func (c *connection) explained(err error, source string) error {
-	if errors.Is(err, client.ErrUnavailable) {
-		return fmt.Errorf("%w; NATS at %s is there, but no broker leads pool %s for source %s under prefix %s: see \"quotabroker status\"",
-			err, c.URL, c.Pool, source, c.Prefix)
+// where is the address for messages: without what may be a password.
+func (c *connection) where() string {
+	addresses := strings.Split(c.URL, ",")
+	for i, address := range addresses {
+		scheme, rest, ok := strings.Cut(strings.TrimSpace(address), "://")
+		if !ok {
+			scheme, rest = "", scheme
+		} else {
+			scheme += "://"
+		}
+		addresses[i] = scheme + rest[strings.LastIndexByte(rest, '@')+1:]
 	}
-	return err
+	return strings.Join(addresses, ",")
+}
+
+// isNATS reports whether an address may be a NATS server's: a URL, or host:port.
+// A bare word is more likely a mistake than a host.
+func isNATS(address string) bool {
+	bare := !strings.Contains(address, "://")
+	if bare {
+		address = "nats://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || bare && u.Port() == "" {
+		return false
+	}
+	switch u.Scheme {
+	case "nats", "tls", "ws", "wss":
+		return true
+	}
+	return false
+}
+
+// credentials reads a credentials file before the connection does, whose error
+// would look like a server that is not there.
+func credentials(path string) (nats.Option, error) {
+	option := nats.UserCredentials(path)
+	var o nats.Options
+	err := option(&o)
+	if err == nil {
+		_, err = o.UserJWT()
+	}
+	if err == nil {
+		_, err = o.SignatureCB([]byte("nonce"))
+	}
+	if err != nil {
+		return nil, usageError("--creds is %q, which cannot be used: %v; it must be a NATS credentials file with a user's JWT and seed", path, withoutPath(err))
+	}
+	return option, nil
+}
+
+// connect opens a client for the source. n may be nil.
+func (c *connection) connect(ctx context.Context, source string, n *notice) (*client.Client, error) {
+	opts, err := c.options(source)
+	if err != nil {
+		return nil, err
+	}
+	opts.Logger = slog.New(n)
+	type result struct {
+		cl  *client.Client
+		err error
+	}
+	done := make(chan result, 1)
+	go func() { // a dial takes 2 s at most and does not end with ctx
+		cl, err := client.Connect(ctx, opts)
+		done <- result{cl, err}
+	}()
+	select {
+	case r := <-done:
+		if errors.Is(r.err, client.ErrUnavailable) {
+			return nil, &exitError{exitUnavailable, fmt.Sprintf(
+				"no NATS server answers at %s; start a broker with \"quotabroker serve --tpm 450k\", or name another with --url", c.where())}
+		}
+		return r.cl, r.err
+	case <-ctx.Done():
+		go func() {
+			if r := <-done; r.cl != nil {
+				r.cl.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+// await connects like connect, and waits for a NATS server as long as ctx lasts.
+func (c *connection) await(ctx context.Context, source string, n *notice) (*client.Client, error) {
+	const pause = 500 * time.Millisecond
+	for {
+		cl, err := c.connect(ctx, source, n)
+		var exit *exitError
+		if ctx.Err() == nil && (!errors.As(err, &exit) || exit.code != exitUnavailable) {
+			return cl, err
+		}
+		if ctx.Err() == nil {
+			n.waits()
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil, &exitError{exitUnavailable, fmt.Sprintf("no NATS server answered at %s within %s; start a broker with \"quotabroker serve --tpm 450k\", or name another with --url", c.where(), n.limit)}
+		}
+		if i := interruption(ctx); i != nil {
+			return nil, &exitError{i.code(), "interrupted while waiting for a broker; nothing was asked for"}
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // short bounds what a person waits for.

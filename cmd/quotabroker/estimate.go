@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,7 +16,7 @@ import (
 type estimateCmd struct {
 	File   string `arg:"" optional:"" default:"-" help:"Provider request body; standard input without one."`
 	Model  string `help:"Model: chooses the tokenizer; the body's own without it."`
-	Output int64  `default:"-1" placeholder:"N" help:"Output limit, instead of the body's."`
+	Output *int64 `placeholder:"N" help:"Output limit, instead of the body's."`
 
 	Against []string `type:"path" placeholder:"FILE" help:"Measure the estimates against recorded requests with the usage that came back, as JSON lines."`
 	Learn   bool     `help:"With --against: learn from every other pair of a model, and measure on the rest."`
@@ -23,39 +24,50 @@ type estimateCmd struct {
 }
 
 // Run counts one request body on this machine.
-func (c *estimateCmd) Run(s *streams) error {
+func (c *estimateCmd) Run(ctx context.Context, s *streams) error {
 	if len(c.Against) > 0 {
 		return c.measure(s)
 	}
-	body, err := readFile(c.File, s.in)
-	if err != nil {
+	if err := checkTokens("--output", c.Output); err != nil {
 		return err
 	}
-	if !json.Valid(body) {
-		return &exitError{exitUsage, c.File + " is not JSON; it must be a request body as the provider takes it"}
+	body, err := readBody(ctx, s, "", c.File)
+	if err != nil {
+		return err
 	}
 	est, err := estimator.New(estimator.Default())
 	if err != nil {
 		return err
 	}
 	r := wire.AcquireRequest{Model: c.Model, Request: body}
-	if c.Output >= 0 {
-		r.MaxOutputTokens = wire.Int(c.Output)
+	if c.Output != nil {
+		r.MaxOutputTokens = wire.Int(*c.Output)
 	}
 	reply, werr := service.NewEstimates(est, nil).Estimate(service.Job{}, &r)
 	if werr != nil {
-		return &exitError{exitUsage, werr.Message}
+		return usageError("%s", flagged(werr))
 	}
 	if c.Format == "json" {
 		return printJSON(s.out, &reply)
 	}
-	known := ""
-	if !reply.ModelKnown {
-		known = ", the model has no public tokenizer: it is estimated to err high"
-	}
 	_, err = fmt.Fprintf(s.out, "%d tokens: %d in, %d out at most (%s, %s%s)\n", reply.Cost.Tokens, reply.Cost.InputTokens,
-		reply.Cost.OutputTokens, reply.Cost.Method, reply.Encoding, known)
+		reply.Cost.OutputTokens, reply.Cost.Method, reply.Encoding, c.doubt(body, reply.ModelKnown))
 	return err
+}
+
+// doubt says why the tokenizer may not be the model's.
+func (c *estimateCmd) doubt(body []byte, known bool) string {
+	var named struct {
+		Model string `json:"model"`
+	}
+	_ = json.Unmarshal(body, &named) // a model that is no string names none
+	switch {
+	case known:
+		return ""
+	case c.Model == "" && named.Model == "":
+		return ", no model was named: it is estimated to err high; --model or the body's model names one"
+	}
+	return ", the model has no public tokenizer: it is estimated to err high"
 }
 
 // leastLearned is how many pairs of a model teach something: recordings have few.
@@ -67,12 +79,12 @@ func (c *estimateCmd) measure(s *streams) error {
 	for _, path := range c.Against {
 		f, err := os.Open(path)
 		if err != nil {
-			return &exitError{exitUsage, err.Error()}
+			return usageError("--against %s cannot be read: %v", path, withoutPath(err))
 		}
 		more, err := accuracy.Read(f)
 		_ = f.Close()
 		if err != nil {
-			return &exitError{exitUsage, fmt.Sprintf("%s: %v", path, err)}
+			return usageError("--against %s: %v", path, err)
 		}
 		pairs = append(pairs, more...)
 	}

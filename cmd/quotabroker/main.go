@@ -1,9 +1,6 @@
 // Command quotabroker owns an LLM account's quota and decides who may send when:
 // "serve" runs the broker, "demo" shows what it is for, "ask", "run", "status" and
-// the others speak to a running one.
-//
-// Exit codes: 0 done or granted, 1 failed, 2 wrong usage or configuration, 3 not
-// granted in time, 4 can never be granted, 5 no broker answers.
+// the others speak to a running one. docs/cli.md has what scripts may rely on.
 package main
 
 import (
@@ -12,23 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"regexp"
 	"strings"
-	"syscall"
 
 	"github.com/alecthomas/kong"
-
-	"quotabroker/client"
-)
-
-// The exit codes.
-const (
-	exitFailed      = 1
-	exitUsage       = 2
-	exitNotGranted  = 3
-	exitNever       = 4
-	exitUnavailable = 5
 )
 
 // cli is the command line.
@@ -45,25 +29,21 @@ type cli struct {
 	Schema   schemaCmd   `cmd:"" help:"Print the JSON Schemas of the protocol."`
 	Bench    benchCmd    `cmd:"" help:"Measure grants over NATS against a bare echo."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
+	Help     helpCmd     `cmd:"" help:"Show the help of a command."`
+
+	ShowVersion showVersion `name:"version" help:"Print the version."`
 }
 
 // streams are where a command reads and writes.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
-	terminal bool // err is a terminal whose line may be written over
+	program  io.Writer // out as it came, for a program that is to have it
+	terminal bool      // err is a terminal whose line may be written over
 }
-
-// exitError ends the program with a code, after its message if it has one.
-type exitError struct {
-	code    int
-	message string
-}
-
-func (e *exitError) Error() string { return e.message }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(context.Background())
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], &streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, terminal: isTerminal(os.Stderr)}))
 }
@@ -76,33 +56,40 @@ func isTerminal(f *os.File) bool {
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, s *streams) int {
+	out := &output{to: s.out}
+	err := command(ctx, args, &streams{in: s.in, out: out, err: s.err, program: s.out, terminal: s.terminal})
+	if out.err != nil { // whatever else it came to: who reads the output has not got it
+		err = &exitError{exitFailed, fmt.Sprintf("standard output could not be written: %v", withoutPath(out.err))}
+	}
+	return fail(ctx, s, err)
+}
+
+// command parses a command line and runs its command.
+func command(ctx context.Context, args []string, s *streams) error {
 	var c cli
-	code := -1
+	ended := false // by a flag that is a command of its own, like --help
 	parser, err := kong.New(&c,
 		kong.Name("quotabroker"),
 		kong.Description("Splits one LLM account's quota among classes of work, and tells producers over NATS when to send."),
 		kong.Writers(s.out, s.err),
-		kong.Exit(func(n int) { code = n }),
+		kong.Exit(func(int) { ended = true }),
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.Help(printHelp),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(s),
 	)
 	if err != nil {
-		return fail(s, err)
+		return err
 	}
-	if len(args) == 0 {
-		args = []string{"--help"}
+	k, err := parser.Parse(negatives(helpFirst(args)))
+	switch {
+	case ended:
+		return nil
+	case err != nil:
+		return &exitError{exitUsage, fmt.Sprintf("%v\nTry: quotabroker %s--help", err, commandOf(err))}
 	}
-	k, err := parser.Parse(negatives(args))
-	if code >= 0 {
-		return code
-	}
-	if err != nil {
-		_, _ = fmt.Fprintf(s.err, "quotabroker: %v\nTry: quotabroker %s--help\n", err, commandOf(err))
-		return exitUsage
-	}
-	return fail(s, k.Run())
+	return k.Run()
 }
 
 // negatives joins a negative number to the flag before it: the parser takes -1 for
@@ -147,31 +134,4 @@ func firstWord(s string) string {
 		}
 	}
 	return s
-}
-
-// fail writes an error for a person and returns the exit code that tells a
-// program what kind it is.
-func fail(s *streams, err error) int {
-	if err == nil {
-		return 0
-	}
-	var exit *exitError
-	if errors.As(err, &exit) {
-		if exit.message != "" {
-			_, _ = fmt.Fprintln(s.err, "quotabroker: "+exit.message)
-		}
-		return exit.code
-	}
-	_, _ = fmt.Fprintln(s.err, "quotabroker: "+err.Error())
-	var refused *client.Refused
-	var waited *client.NotGranted
-	switch {
-	case errors.As(err, &refused) && refused.Permanent():
-		return exitNever
-	case errors.As(err, &waited) && waited.Broker == nil, errors.As(err, &refused):
-		return exitNotGranted
-	case errors.Is(err, client.ErrUnavailable):
-		return exitUnavailable
-	}
-	return exitFailed
 }

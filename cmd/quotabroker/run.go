@@ -18,7 +18,7 @@ import (
 type runCmd struct {
 	asker
 	work
-	Wait    time.Duration `help:"Give up when it was not granted by then; 0 waits for ever."`
+	Wait    time.Duration `help:"Give up when it was not granted by then, also where there is no broker; 0 waits for ever."`
 	Command []string      `arg:"" passthrough:"" help:"The program, after --."`
 }
 
@@ -26,43 +26,44 @@ type runCmd struct {
 // took: {"input_tokens": N, "output_tokens": N}.
 const usageVariable = "QUOTABROKER_USAGE_FILE"
 
+// Help is the end of "run --help".
+func (*runCmd) Help() string {
+	return `The program runs with two more variables. QUOTABROKER_LEASE is the id of its lease.
+QUOTABROKER_USAGE_FILE is an empty file, in which it may leave what the provider counted, as
+
+    {"input_tokens": 812, "output_tokens": 600}
+
+with both, of all its calls together. What it leaves is charged; without it the estimate is.`
+}
+
 // Run waits for the grant, runs the program and settles. It ends with the
 // program's exit code.
 func (c *runCmd) Run(ctx context.Context, s *streams) error {
-	if len(c.Command) > 0 && c.Command[0] == "--" {
-		c.Command = c.Command[1:]
-	}
-	if len(c.Command) == 0 {
-		return &exitError{exitUsage, "name the program to run after --"}
-	}
-	req, err := c.request(s)
+	path, req, err := c.prepare(ctx, s)
 	if err != nil {
 		return err
 	}
-	path, err := exec.LookPath(c.Command[0])
-	if err != nil {
-		return &exitError{exitUsage, err.Error() + "; nothing was asked for"}
+	wait, cancel := ctx, context.CancelFunc(func() {})
+	if c.Wait > 0 {
+		wait, cancel = context.WithTimeout(ctx, c.Wait)
 	}
-	cl, err := c.connect(ctx, c.Source)
+	defer cancel()
+	n := &notice{to: s.err, url: c.where(), limit: c.Wait}
+	cl, err := c.await(wait, c.Source, n)
 	if err != nil {
-		return err
+		return gaveUp(ctx, err)
 	}
 	defer cl.Close()
-	wait := ctx
-	if c.Wait > 0 {
-		var cancel context.CancelFunc
-		wait, cancel = context.WithTimeout(ctx, c.Wait)
-		defer cancel()
-	}
 	lease, err := cl.Acquire(wait, req)
 	if err != nil {
-		return c.explained(err, c.Source)
+		return gaveUp(ctx, c.explained(ctx, cl, err))
 	}
+	n.granted()
 	settlement, code, err := c.execute(ctx, s, path, lease)
 	settle, cancel := short(context.WithoutCancel(ctx))
 	defer cancel()
 	if _, serr := lease.Settle(settle, settlement); serr != nil {
-		_, _ = fmt.Fprintf(s.err, "quotabroker: the lease %s was not settled, its reservation stays charged: %v\n", lease.ID(), serr)
+		_, _ = fmt.Fprintf(s.err, "quotabroker: the lease %s was not settled, its reservation stays charged: %v\n", lease.ID(), c.explained(ctx, cl, serr))
 	}
 	if err != nil {
 		return err
@@ -71,6 +72,29 @@ func (c *runCmd) Run(ctx context.Context, s *streams) error {
 		return &exitError{code: code}
 	}
 	return nil
+}
+
+// prepare checks the command line: where the program is, and what is asked for it.
+func (c *runCmd) prepare(ctx context.Context, s *streams) (path string, req client.Request, err error) {
+	if len(c.Command) > 0 && c.Command[0] == "--" {
+		c.Command = c.Command[1:]
+	}
+	switch {
+	case len(c.Command) == 0:
+		return "", req, usageError("name the program to run after --")
+	case c.Request == "-":
+		return "", req, usageError("--request is -, but standard input is the program's; put the request body into a file")
+	}
+	if c.Wait, err = wholeDuration("--wait", c.Wait); err != nil {
+		return "", req, err
+	}
+	if req, err = c.request(ctx, s); err != nil {
+		return "", req, err
+	}
+	if path, err = exec.LookPath(c.Command[0]); err != nil {
+		return "", req, notRun(err, "nothing was asked for")
+	}
+	return path, req, nil
 }
 
 // execute runs the program with the signals that this process gets.
@@ -82,13 +106,16 @@ func (c *runCmd) execute(ctx context.Context, s *streams, path string, lease *cl
 	_ = report.Close()
 	defer func() { _ = os.Remove(report.Name()) }()
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), path, c.Command[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.in, s.out, s.err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.in, s.program, s.err
 	cmd.Env = append(os.Environ(), usageVariable+"="+report.Name(), "QUOTABROKER_LEASE="+lease.ID().String())
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
+	if ctx.Err() != nil { // a signal before these were listened to
+		return client.Unsent(), exitFailed, ctx.Err()
+	}
 	if err := cmd.Start(); err != nil {
-		return client.Unsent(), exitFailed, err
+		return client.Unsent(), exitFailed, notRun(err, "what was granted is given back")
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -109,12 +136,35 @@ func usageOf(path string, s *streams) client.Settlement {
 	if err != nil || len(data) == 0 {
 		return client.Unknown()
 	}
-	var u wire.Usage
-	if err := json.Unmarshal(data, &u); err != nil {
-		_, _ = fmt.Fprintf(s.err, "quotabroker: what the program left in %s is no usage like {\"input_tokens\": 812, \"output_tokens\": 600}: %v\n", usageVariable, err)
+	u, err := parseUsage(data)
+	if err != nil {
+		_, _ = fmt.Fprintf(s.err, "quotabroker: what the program left in %s is no usage like {\"input_tokens\": 812, \"output_tokens\": 600}: %v; the estimate stays charged\n", usageVariable, err)
 		return client.Unknown()
 	}
-	return client.Settlement{Outcome: wire.OutcomeOK, Usage: &u}
+	return client.Settlement{Outcome: wire.OutcomeOK, Usage: u}
+}
+
+// parseUsage reads a usage that has both its halves: one that is missing is not 0.
+func parseUsage(data []byte) (*wire.Usage, error) {
+	var u struct {
+		Input  *int64 `json:"input_tokens"`
+		Output *int64 `json:"output_tokens"`
+	}
+	if err := json.Unmarshal(data, &u); err != nil {
+		return nil, err
+	}
+	for _, half := range []struct {
+		name  string
+		count *int64
+	}{{"input_tokens", u.Input}, {"output_tokens", u.Output}} {
+		if half.count == nil {
+			return nil, fmt.Errorf("%s is missing", half.name)
+		}
+		if err := checkTokens(half.name, half.count); err != nil {
+			return nil, err
+		}
+	}
+	return &wire.Usage{InputTokens: *u.Input, OutputTokens: *u.Output}, nil
 }
 
 func exitCode(err error) int {

@@ -20,7 +20,7 @@ type statusCmd struct {
 
 // Run prints the pool's snapshot.
 func (c *statusCmd) Run(ctx context.Context, s *streams) error {
-	cl, err := c.connect(ctx, c.Source)
+	cl, err := c.connect(ctx, c.Source, nil)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 	defer cancel()
 	st, err := cl.Status(ctx)
 	if err != nil {
-		return c.explained(err, c.Source)
+		return c.explained(ctx, cl, err)
 	}
 	if c.Format == "json" {
 		return printJSON(s.out, &st)
@@ -56,7 +56,7 @@ func classesOf(from []wire.ClassExplain) []standing {
 // printStandings prints a table for every limit: who uses it, and what is whose.
 func printStandings(w io.Writer, limits []wire.LimitStatus, classes []standing) {
 	for i, l := range limits {
-		_, _ = fmt.Fprintf(w, "%s  %d of %d used (%s)\n", l.Limit, l.Used, l.Quota, percent(l.Used, l.Quota))
+		_, _ = fmt.Fprintf(w, "%s  %d of %d used (%s)%s\n", l.Limit, l.Used, l.Quota, percent(l.Used, l.Quota), margin(l))
 		t := table(w)
 		_, _ = fmt.Fprintln(t, "  class\tused\tshare\tfloor\treserve\tborrowed\tlent\twaiting\t")
 		for _, c := range classes {
@@ -72,6 +72,14 @@ func table(w io.Writer) *tabwriter.Writer {
 	return tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 }
 
+// margin says how the quota comes from what is configured, where it is less.
+func margin(l wire.LimitStatus) string {
+	if l.Quota >= l.Configured {
+		return ""
+	}
+	return fmt.Sprintf("; the account's %d less a margin of %s", l.Configured, percent(l.Configured-l.Quota, l.Configured))
+}
+
 func percent(part, whole int64) string {
 	if whole == 0 {
 		return "none"
@@ -84,23 +92,21 @@ func printStatus(w io.Writer, st *wire.Status) {
 	if st.Provider.PausedForMS > 0 {
 		state += fmt.Sprintf(" for %s", milliseconds(st.Provider.PausedForMS))
 	}
-	_, _ = fmt.Fprintf(w, "pool %s  up %s  provider %s  %d leases in flight", st.Pool, milliseconds(st.UptimeMS).Round(1e9), state, st.Leases.InFlight)
-	if st.Leases.Concurrency > 0 {
-		_, _ = fmt.Fprintf(w, " of %d", st.Leases.Concurrency)
-	}
-	_, _ = fmt.Fprintf(w, "  version %s  config %s\n\n", st.Version, st.ConfigHash)
+	_, _ = fmt.Fprintf(w, "pool %s  up %s  provider %s  %s in flight  version %s  config %s\n\n", st.Pool, milliseconds(st.UptimeMS).Round(1e9), state,
+		leases(st.Leases), st.Version, st.ConfigHash)
 	var rows []standing
 	for _, c := range st.Classes {
 		rows = append(rows, standing{c.Class, c.WaitingRequests, c.Amounts})
 	}
 	printStandings(w, st.Limits, rows)
 	t := table(w)
-	_, _ = fmt.Fprintln(t, "  class\tgrants\tdefers\trefused\twaiting\toldest\tp50\tp95\tp99\tin flight\t")
+	_, _ = fmt.Fprintln(t, "  class\tgrants\tdefers\trefused\twaiting\toldest\twait p50\twait p95\twait p99\tin flight\t")
 	for _, c := range st.Classes {
 		_, _ = fmt.Fprintf(t, "  %s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%d\t\n", c.Class, c.Grants, sum(c.Defers), sum(c.Refusals),
 			c.WaitingRequests, milliseconds(c.OldestWaitMS), milliseconds(c.WaitP50MS), milliseconds(c.WaitP95MS), milliseconds(c.WaitP99MS), c.LeasesInFlight)
 	}
 	_ = t.Flush()
+	_, _ = fmt.Fprintln(w, "  oldest is how long the first in the queue has waited; the other waits are of what was granted in the last 5 to 10 minutes")
 	for _, c := range st.Classes {
 		if s := causes(c.Defers); s != "" {
 			_, _ = fmt.Fprintf(w, "  %s deferred: %s\n", c.Class, s)
@@ -117,6 +123,17 @@ func printStatus(w io.Writer, st *wire.Status) {
 		}
 		_ = t.Flush()
 	}
+}
+
+// leases counts them, as "1 lease" or "1 of 2 leases".
+func leases(l wire.LeaseStatus) string {
+	switch {
+	case l.Concurrency > 0:
+		return fmt.Sprintf("%d of %d leases", l.InFlight, l.Concurrency)
+	case l.InFlight == 1:
+		return "1 lease"
+	}
+	return fmt.Sprintf("%d leases", l.InFlight)
 }
 
 func sum(counts map[string]uint64) (n uint64) {

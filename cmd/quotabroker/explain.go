@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+type explainCmd struct {
+	asker
+	work
+	Format string `name:"format" short:"o" enum:"text,json" default:"text" help:"text or json."`
+}
+
+// Run explains one ask.
+func (c *explainCmd) Run(ctx context.Context, s *streams) error {
+	req, err := c.request(ctx, s)
+	if err != nil {
+		return err
+	}
+	cl, err := c.connect(ctx, c.Source, nil)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	ctx, cancel := short(ctx)
+	defer cancel()
+	e, err := cl.Explain(ctx, req)
+	if err != nil {
+		return c.explained(ctx, cl, err)
+	}
+	if c.Format == "json" {
+		return printJSON(s.out, &e)
+	}
+	_, _ = fmt.Fprintln(s.out, e.Why)
+	_, _ = fmt.Fprintln(s.out)
+	printStandings(s.out, e.Limits, classesOf(e.Classes))
+	return nil
+}
