@@ -20,9 +20,6 @@ type demoCmd struct {
 	Format   string  `name:"format" short:"o" enum:"text,json" default:"text" help:"text or json."`
 }
 
-// exitInterrupted is what a shell says of a program that an interrupt ended.
-const exitInterrupted = 130
-
 // Run plays the night and prints what it came to. Of a night that is interrupted
 // it prints the half that was played to its end.
 func (c *demoCmd) Run(ctx context.Context, s *streams) error {
@@ -44,9 +41,9 @@ func (c *demoCmd) Run(ctx context.Context, s *streams) error {
 	case !interrupted:
 		return nil
 	case len(results) == 0:
-		return &exitError{exitInterrupted, "interrupted before a night was over; there is nothing to show"}
+		return &exitError{interruptedCode(ctx), "interrupted before a night was over; there is nothing to show"}
 	}
-	return &exitError{exitInterrupted, "interrupted; only the night without the broker was played in full"}
+	return &exitError{interruptedCode(ctx), "interrupted; only the night without the broker was played in full"}
 }
 
 func (c *demoCmd) options(s *streams) (demo.Options, error) {

@@ -43,6 +43,14 @@ func interruption(ctx context.Context) *interrupted {
 	return nil
 }
 
+// interruptedCode is the exit code of a command that ended because ctx has.
+func interruptedCode(ctx context.Context) int {
+	if i := interruption(ctx); i != nil {
+		return i.code()
+	}
+	return exitSignal + int(syscall.SIGINT)
+}
+
 // gaveUp is err, unless it is that a signal ended the wait for a grant.
 func gaveUp(ctx context.Context, err error) error {
 	if i := interruption(ctx); i != nil && errors.Is(err, context.Canceled) {
