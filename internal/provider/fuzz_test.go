@@ -1,0 +1,48 @@
+package provider_test
+
+import (
+	"testing"
+	"time"
+
+	"quotabroker/internal/provider"
+	"quotabroker/wire"
+)
+
+// Whatever a provider sends: no panic, and figures that the broker takes.
+
+func FuzzHeaders(f *testing.F) {
+	f.Add(429, int64(1_777_896_000), "retry-after: 56\nx-ratelimit-limit-tokens: 30,000\nx-ratelimit-reset-tokens: 6m0s")
+	f.Add(429, int64(0), "retry-after: 1\nx-ratelimit-remaining-tokens: 0\nx-ratelimit-renewalperiod-tokens: 60\nx-ratelimit-reset-tokens: 0")
+	f.Add(503, int64(-1), "date: Mon, 04 May 2026 12:00:00 GMT\nretry-after: Mon, 04 May 2026 12:00:07 GMT")
+	f.Add(200, int64(1_777_896_000), "anthropic-ratelimit-tokens-remaining: 5\nanthropic-ratelimit-tokens-reset: 2026-05-04T12:34:56Z")
+	f.Add(429, int64(1_777_896_000), "x-ratelimit-remaining: 0\nx-ratelimit-reset: 1788220800000\nratelimitbysize-reset: 1e9")
+	for _, e := range lines[exchange](f, "headers/providers.jsonl") {
+		var text string
+		for name, value := range e.Headers {
+			text += name + ": " + value + "\n"
+		}
+		f.Add(e.Status, arrival.Unix(), text)
+	}
+	f.Fuzz(func(t *testing.T, status int, now int64, text string) {
+		s := provider.Headers(time.Unix(now, 0), status, header(text))
+		said(t, wire.OutcomeFailed, nil, &s)
+	})
+}
+
+func FuzzError(f *testing.F) {
+	for _, e := range lines[exchange](f, "headers/errors.jsonl") {
+		f.Add(e.Status, arrival.Unix(), string(e.Body))
+	}
+	f.Add(429, int64(0), gemini("Please retry in 3s", "GenerateRequestsPerDayPerProject", "50", "32s"))
+	f.Add(429, int64(0), openai("on input tokens per min (ITPM): Limit 1,000, Used ~997, Requested 192. Please try again in 1m11.34s."))
+	f.Fuzz(func(t *testing.T, status int, now int64, body string) {
+		got := provider.Error(time.Unix(now, 0), status, nil, []byte(body))
+		said(t, got.Kind.Outcome(), nil, &got.State)
+		if _, known := kinds[got.Kind]; !known {
+			t.Errorf("kind %d", got.Kind)
+		}
+		if wait := got.State.RetryAfterMS; wait.Set && (got.Kind == provider.Exhausted || got.Kind == provider.Oversize) {
+			t.Errorf("%s, and yet to wait %d ms", kinds[got.Kind], wait.Value)
+		}
+	})
+}
