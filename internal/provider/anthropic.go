@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"encoding/json"
 	"strings"
 
 	"quotabroker/wire"
@@ -65,4 +66,21 @@ func anthropicTeach(state *wire.ProviderState, message string) {
 		}
 		s = after
 	}
+}
+
+// anthropicCounts reads the usage of Anthropic, whose input_tokens exclude what was
+// read from and written to the cache (doc). A stream tells the input in its first
+// event, and counts in each message_delta from the beginning; the input may be null
+// there, or missing.
+func anthropicCounts(usage json.RawMessage) (counts, bool) {
+	var u struct {
+		Read  count `json:"cache_read_input_tokens"`
+		Write count `json:"cache_creation_input_tokens"`
+	}
+	if json.Unmarshal(usage, &u) != nil || !u.Read.Set && !u.Write.Set {
+		return counts{}, false
+	}
+	c, _ := responsesCounts(usage)
+	c.cached, c.written, c.apart = u.Read.OptInt, u.Write.OptInt, true
+	return c, true
 }

@@ -1,10 +1,11 @@
 // Package provider reads what a provider of language models answered and says it
 // in the words of package wire: limits and waits from the headers of a response
-// ([Headers]) and the kind of a failure ([Error]).
+// ([Headers]), the kind of a failure ([Error]), what was counted in a body
+// ([Body]) or in a stream of server-sent events ([Stream]).
 //
-// It is pure: no clock, no network, no state. It trusts nothing it reads: whatever
-// the input, it does not panic, its memory is bounded, and its figures pass wire's
-// Validate.
+// It is pure: no clock, no network, no state but a Stream's. It trusts nothing it
+// reads: whatever the input, it does not panic, its memory is bounded, and its
+// figures pass wire's Validate.
 //
 // There is a file for each family of providers, with what is peculiar to it:
 //
@@ -18,6 +19,7 @@
 //	together     Together
 //	openrouter   OpenRouter, and others with one bare limit
 //	huggingface  the Hugging Face router
+//	cohere       Cohere
 //
 // Nobody says which family answered: names of headers and fields tell, and where
 // two families use the same name they mean the same by it or the values tell.
@@ -30,5 +32,5 @@
 // public issue or pull request (as repository#number), arithmetic on recorded
 // responses (calc), the source of an SDK or a proxy (SDK), or, where nothing
 // better was to be had, general knowledge (unverified). The recorded responses
-// are in testdata/headers.
+// are in testdata/headers, testdata/streams and testdata/usage.
 package provider

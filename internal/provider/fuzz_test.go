@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -45,4 +46,50 @@ func FuzzError(f *testing.F) {
 			t.Errorf("%s, and yet to wait %d ms", kinds[got.Kind], wait.Value)
 		}
 	})
+}
+
+func FuzzBody(f *testing.F) {
+	type report struct {
+		Usage json.RawMessage `json:"usage"`
+	}
+	for _, r := range lines[report](f, "usage/usage.jsonl") {
+		f.Add([]byte(`{"usage":` + string(r.Usage) + `}`))
+	}
+	f.Add([]byte(`[{"usageMetadata":{"promptTokenCount":15,"candidatesTokenCount":4},"candidates":[{"finishReason":"STOP"}]}]`))
+	f.Add([]byte(`{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded"},"usage":{"input_tokens":1,"output_tokens":1}}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		s := provider.Body(arrival, nil, body)
+		tokens(t, s) // checks what is in it
+		checkUsage(t, s)
+	})
+}
+
+func FuzzStream(f *testing.F) {
+	_, texts := recordings(f)
+	for _, text := range texts {
+		f.Add(text[max(0, len(text)-2000):], uint16(1))
+	}
+	f.Add("event: error\r\ndata: {\"error\":{\"code\":429}}\r\rdata: [DONE]\n\n", uint16(3))
+	f.Fuzz(func(t *testing.T, text string, n uint16) {
+		whole := told(t, text, len(text)+1, false)
+		if split := told(t, text, int(n)+1, false); split != whole {
+			t.Errorf("in pieces of %d: %s\nat once: %s", n+1, split, whole)
+		}
+		var s provider.Stream
+		if _, err := s.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		checkUsage(t, s.End(arrival, nil, true))
+	})
+}
+
+// checkUsage checks that no part is more than its whole.
+func checkUsage(t *testing.T, s provider.Seen) {
+	t.Helper()
+	if u := s.Usage; u != nil && (u.CachedInputTokens+u.CacheWriteTokens > u.InputTokens || u.ReasoningTokens > u.OutputTokens) {
+		t.Errorf("%+v", *u)
+	}
+	if s.Final && (s.Usage == nil || !s.Ended) {
+		t.Errorf("final: %+v", s)
+	}
 }

@@ -116,3 +116,47 @@ func sunday(year int, month time.Month, n int) int {
 	first := time.Date(year, month, 1, 0, 0, 0, 0, time.UTC).Weekday()
 	return 1 + (7-int(first))%7 + 7*(n-1)
 }
+
+// geminiCounts reads usageMetadata of Gemini and Vertex. The prompt includes what was
+// cached; thoughts are not among the candidates, nor the results of tools in the
+// prompt (doc). Each chunk of a stream tells all of it, so that what it leaves out is
+// zero: a recorded last chunk has no candidates though those before it had.
+func geminiCounts(usage json.RawMessage) (counts, bool) {
+	var u struct {
+		Prompt     count `json:"promptTokenCount"`
+		Cached     count `json:"cachedContentTokenCount"`
+		Candidates count `json:"candidatesTokenCount"`
+		Thoughts   count `json:"thoughtsTokenCount"`
+		Tools      count `json:"toolUsePromptTokenCount"`
+	}
+	if json.Unmarshal(usage, &u) != nil || !u.Prompt.Set {
+		return counts{}, false
+	}
+	return counts{
+		input:    plus(u.Prompt.OptInt, u.Tools),
+		output:   wire.Int(u.Candidates.Value + u.Thoughts.Value),
+		cached:   wire.Int(u.Cached.Value),
+		thinking: wire.Int(u.Thoughts.Value),
+	}, true
+}
+
+// interactionCounts reads the usage of Gemini's Interactions API (doc), whose parts
+// lie apart like those of usageMetadata.
+func interactionCounts(usage json.RawMessage) (counts, bool) {
+	var u struct {
+		Input   count `json:"total_input_tokens"`
+		Output  count `json:"total_output_tokens"`
+		Thought count `json:"total_thought_tokens"`
+		Cached  count `json:"total_cached_tokens"`
+		Tools   count `json:"total_tool_use_tokens"`
+	}
+	if json.Unmarshal(usage, &u) != nil || !u.Input.Set && !u.Output.Set {
+		return counts{}, false
+	}
+	return counts{
+		input:    plus(u.Input.OptInt, u.Tools),
+		output:   plus(u.Output.OptInt, u.Thought),
+		cached:   u.Cached.OptInt,
+		thinking: u.Thought.OptInt,
+	}, true
+}
