@@ -24,6 +24,7 @@
 // [Client.Do] is [Client.Acquire], the call, and [Lease.Settle] whatever
 // happens. [Transport] does the same for a whole http.Client, so that a
 // provider's SDK is metered without a change to the code that uses it.
+// [FromResponse] makes the settlement of a response that the program has read itself.
 // [Client.Try] is one ask and the broker's raw answer, for programs that keep a
 // queue of their own.
 //

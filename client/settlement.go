@@ -36,10 +36,11 @@ func Unsent() Settlement { return Settlement{Outcome: wire.OutcomeUnsent} }
 func Unknown() Settlement { return Settlement{Outcome: wire.OutcomeUnknown} }
 
 // Failed settles a call that the provider answered with an error, by its HTTP
-// status: 429 is throttled, 503 and 529 are overloaded, anything else is failed.
-// retryAfter is what the provider said; 0 if it said nothing. The broker then
+// status alone: 429 is throttled, 503 and 529 are overloaded, anything else is
+// failed. retryAfter is what the provider said; 0 if it said nothing. The broker then
 // slows down or pauses the pool. An account that is out of money is to be
-// reported as [wire.OutcomeExhausted]; its status is 429 as well.
+// reported as [wire.OutcomeExhausted]; its status is 429 as well. [FromResponse]
+// tells them apart.
 func Failed(status int, retryAfter time.Duration) Settlement {
 	s := Settlement{Outcome: wire.OutcomeFailed, Provider: &wire.ProviderState{Status: int64(status)}}
 	switch status {

@@ -9,16 +9,14 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 
 	"quotabroker/wire"
 )
 
 const (
-	maxRequestBody  = 32 << 20 // what the largest provider takes
-	maxResponseBody = 4 << 20  // of a response that is one JSON object, to read its usage
-	maxErrorBody    = 64 << 10
+	maxRequestBody = 32 << 20 // what the largest provider takes
+	maxErrorBody   = 64 << 10
 )
 
 // Transport is an http.RoundTripper that meters the calls of a provider's SDK: it
@@ -30,9 +28,9 @@ const (
 //	}))
 //
 // The response passes through untouched, streams included, and is read along the
-// way; its usage is understood in the forms of OpenAI and Anthropic. Where there
-// is none, or the caller closes a stream before its end, what was reserved stays
-// charged. The settlement is sent in the background, which Client.Close waits for.
+// way, as FromResponse does. Where it reports no usage, or the caller closes a
+// stream before its end, what was reserved stays charged. The settlement is sent in
+// the background, which Client.Close waits for.
 //
 // A request that is not granted fails with Acquire's error, which errors.Is and
 // errors.As find through the *url.Error of http.Client; its context says how long
@@ -84,7 +82,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = &meteredBody{
 		body:   resp.Body,
-		reader: usageReaderFor(resp),
+		reader: newResponseReader(resp),
 		settle: func(s Settlement) { t.settle(lease, s) },
 	}
 	return resp, nil
@@ -167,7 +165,7 @@ type meteredBody struct {
 	body io.ReadCloser
 
 	mu     sync.Mutex // of what follows
-	reader usageReader
+	reader *responseReader
 	settle func(Settlement) // nil once it has been called
 }
 
@@ -201,17 +199,4 @@ func (b *meteredBody) finish(atEnd bool) {
 	settle := b.settle
 	b.settle = nil
 	settle(b.reader.settlement(atEnd))
-}
-
-// usageReaderFor chooses how to read a response. What is compressed is not read:
-// net/http has unpacked what it asked to be packed.
-func usageReaderFor(resp *http.Response) usageReader {
-	switch {
-	case resp.Header.Get("Content-Encoding") != "":
-		return unreadable{}
-	case strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
-		return &eventReader{}
-	default:
-		return &objectReader{}
-	}
 }

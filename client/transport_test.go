@@ -111,7 +111,7 @@ func TestTransportSettlesWithTheReportedUsage(t *testing.T) {
 		"stream without its end":    {upstream{body: messagesStream[:deltaAt], header: stream}, `"outcome":"ok"`},
 		"stream broken off":         {upstream{body: messagesStream[:deltaAt], header: stream, cut: cut}, `"outcome":"unknown"`},
 		"stream broken after usage": {upstream{body: chatStream[:strings.Index(chatStream, "data: [DONE]")], header: stream, cut: cut}, `"outcome":"unknown"`},
-		"stream that fails":         {upstream{body: "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n", header: stream}, `"outcome":"failed"`},
+		"stream that fails":         {upstream{body: "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n", header: stream}, `"outcome":"overloaded","provider":{"status":200}`},
 		"last line unended":         {upstream{body: strings.TrimRight(responsesStream, "\r\n"), header: stream}, `"outcome":"ok","usage":{"input_tokens":9,"output_tokens":5}`},
 	} {
 		t.Run(name, func(t *testing.T) {
