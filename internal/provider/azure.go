@@ -33,8 +33,8 @@ var azureHeaders = []limitHeaders{
 // Of exhausted tokens the reset is 0, which is wrong (two reports of it): a whole
 // period is taken instead.
 func azureReset(l *wire.LimitState, reset, period string) {
-	span1, ok := number(period)
-	if !ok || span1 == 0 {
+	seconds, ok := number(period)
+	if !ok || seconds == 0 {
 		return
 	}
 	n, ok := number(reset)
@@ -43,14 +43,14 @@ func azureReset(l *wire.LimitState, reset, period string) {
 	}
 	if n == 0 {
 		if l.Remaining == wire.Int(0) {
-			l.ResetMS = span(span1, time.Second)
+			l.ResetMS = span(seconds, time.Second)
 		}
 		return
 	}
-	inMS := n > span1
+	inMS := n > seconds
 	if l.Limit.Value > 0 && l.Remaining.Set && l.Remaining.Value < l.Limit.Value {
 		used := float64(l.Limit.Value - l.Remaining.Value)
-		full := span1 * used / float64(l.Limit.Value)
+		full := seconds * used / float64(l.Limit.Value)
 		inMS = math.Abs(math.Log(n/1000/full)) < math.Abs(math.Log(n/full))
 	}
 	if inMS {

@@ -67,7 +67,7 @@ func FuzzBody(f *testing.F) {
 func FuzzStream(f *testing.F) {
 	_, texts := recordings(f)
 	for _, text := range texts {
-		f.Add(text[max(0, len(text)-2000):], uint16(1))
+		f.Add(text[max(0, len(text)-500):], uint16(1))
 	}
 	f.Add("event: error\r\ndata: {\"error\":{\"code\":429}}\r\rdata: [DONE]\n\n", uint16(3))
 	f.Fuzz(func(t *testing.T, text string, n uint16) {

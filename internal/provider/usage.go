@@ -39,22 +39,22 @@ func countsIn(usage json.RawMessage) (counts, bool) {
 
 // add takes what is told later. Counts are cumulative: a figure replaces the one
 // before, and one that is not told again stands.
-func (c *counts) add(later counts) {
+func (c *counts) add(next counts) {
 	for _, f := range [...]struct {
 		to   *wire.OptInt
 		from wire.OptInt
 	}{
-		{&c.input, later.input},
-		{&c.output, later.output},
-		{&c.cached, later.cached},
-		{&c.written, later.written},
-		{&c.thinking, later.thinking},
+		{&c.input, next.input},
+		{&c.output, next.output},
+		{&c.cached, next.cached},
+		{&c.written, next.written},
+		{&c.thinking, next.thinking},
 	} {
 		if f.from.Set {
 			*f.to = f.from
 		}
 	}
-	c.apart = c.apart || later.apart
+	c.apart = c.apart || next.apart
 }
 
 // usage is the whole, nil where input or output was not told: a figure that is
