@@ -5,6 +5,7 @@ import (
 	"context"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"quotabroker/internal/demo"
@@ -28,12 +29,11 @@ func (i *interrupter) Write(p []byte) (int, error) {
 // What was played to its end before an interrupt is shown, and nothing that is
 // shown is wider than a terminal.
 func TestDemoInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	progress := &interrupter{at: "The same night", cancel: cancel}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	progress := &interrupter{at: "The same night", cancel: func() { cancel(&interrupted{syscall.SIGTERM}) }}
 	var out bytes.Buffer
 	code := run(ctx, []string{"demo", "--speed", "40", "--fixtures", "20"}, &streams{out: &out, err: progress, terminal: true})
-	if code != 130 {
+	if code != 143 {
 		t.Errorf("the exit code is %d", code)
 	}
 	if !strings.Contains(out.String(), "\nwithout quotabroker\n") || strings.Contains(out.String(), "\nwith quotabroker\n") {
@@ -47,9 +47,8 @@ func TestDemoInterrupted(t *testing.T) {
 }
 
 func TestDemoInterruptedAtOnce(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	progress := &interrupter{at: "The night", cancel: cancel}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	progress := &interrupter{at: "The night", cancel: func() { cancel(&interrupted{syscall.SIGINT}) }}
 	var out bytes.Buffer
 	code := run(ctx, []string{"demo", "-o", "json"}, &streams{out: &out, err: progress})
 	if code != 130 || out.Len() > 0 || !strings.Contains(progress.String(), "interrupted before a night was over") {

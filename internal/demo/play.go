@@ -62,7 +62,7 @@ func (p *play) run(ctx context.Context) (Result, error) {
 	p.evalDone, p.after = time.Since(p.begin), p.used()
 	stopLive()
 	wg.Wait()
-	if err := context.Cause(ctx); errors.Is(err, context.Canceled) {
+	if err := ctx.Err(); errors.Is(err, context.Canceled) { // whatever its cause; a deadline is the night's end
 		return Result{}, err
 	}
 	return p.result(), nil
