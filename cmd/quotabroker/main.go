@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
-	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -68,7 +66,7 @@ func run(ctx context.Context, args []string, s *streams) int {
 func command(ctx context.Context, args []string, s *streams) error {
 	var c cli
 	ended := false // by a flag that is a command of its own, like --help
-	parser, err := kong.New(&c,
+	parser, err := kong.New(&c, append(values(),
 		kong.Name("quotabroker"),
 		kong.Description("Splits one LLM account's quota among classes of work, and tells producers over NATS when to send."),
 		kong.Writers(s.out, s.err),
@@ -78,43 +76,22 @@ func command(ctx context.Context, args []string, s *streams) error {
 		kong.Help(printHelp),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(s),
-	)
+	)...)
 	if err != nil {
 		return err
 	}
-	k, err := parser.Parse(negatives(helpFirst(args)))
+	k, err := parser.Parse(helpFirst(args))
+	var wrong *exitError
 	switch {
 	case ended:
 		return nil
+	case errors.As(err, &wrong): // what values said, without the parser's words before it
+		return wrong
 	case err != nil:
 		return &exitError{exitUsage, fmt.Sprintf("%v\nTry: quotabroker %s--help", err, commandOf(err))}
 	}
 	return k.Run()
 }
-
-// negatives joins a negative number to the flag before it: the parser takes -1 for
-// a flag of its own, and would not say what the value of --speed may be. What
-// "run" runs has flags that are none of ours.
-func negatives(args []string) []string {
-	if args[0] == "run" {
-		return args
-	}
-	var out []string
-	for i, arg := range args {
-		if arg == "--" {
-			return append(out, args[i:]...)
-		}
-		last := len(out) - 1
-		if last > 0 && negative.MatchString(arg) && strings.HasPrefix(out[last], "--") && !strings.Contains(out[last], "=") {
-			out[last] += "=" + arg
-			continue
-		}
-		out = append(out, arg)
-	}
-	return out
-}
-
-var negative = regexp.MustCompile(`^-[.]?[0-9]`)
 
 // commandOf returns the command that a parse error belongs to, with a space.
 func commandOf(err error) string {

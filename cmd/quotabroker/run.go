@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -76,14 +78,17 @@ func (c *runCmd) Run(ctx context.Context, s *streams) error {
 
 // prepare checks the command line: where the program is, and what is asked for it.
 func (c *runCmd) prepare(ctx context.Context, s *streams) (path string, req client.Request, err error) {
-	if len(c.Command) > 0 && c.Command[0] == "--" {
+	switch {
+	case len(c.Command) > 0 && c.Command[0] == "--":
 		c.Command = c.Command[1:]
+	case len(c.Command) > 0 && strings.HasPrefix(c.Command[0], "-"): // the parser takes it for the program
+		return "", req, usageError("unknown flag %s; the program to run comes after --", c.Command[0])
 	}
 	switch {
 	case len(c.Command) == 0:
 		return "", req, usageError("name the program to run after --")
-	case c.Request == "-":
-		return "", req, usageError("--request is -, but standard input is the program's; put the request body into a file")
+	case c.Request == "-" || isStream(c.Request, s.in):
+		return "", req, usageError("--request is %s, but standard input is the program's; put the request body into a file", c.Request)
 	}
 	if c.Wait, err = wholeDuration("--wait", c.Wait); err != nil {
 		return "", req, err
@@ -95,6 +100,21 @@ func (c *runCmd) prepare(ctx context.Context, s *streams) (path string, req clie
 		return "", req, notRun(err, "nothing was asked for")
 	}
 	return path, req, nil
+}
+
+// isStream reports whether a path names what in reads from and a second reader
+// would miss, as /dev/stdin does where that is a pipe or a terminal.
+func isStream(path string, in io.Reader) bool {
+	f, ok := in.(*os.File)
+	if !ok || path == "" {
+		return false
+	}
+	theirs, err := f.Stat()
+	if err != nil || theirs.Mode().IsRegular() {
+		return false
+	}
+	ours, err := os.Stat(path)
+	return err == nil && os.SameFile(ours, theirs)
 }
 
 // execute runs the program with the signals that this process gets.
