@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,9 +43,12 @@ func notWithin(n *client.NotGranted) string {
 
 // flagged is the sentence of an error about a field, with the flag that sets it.
 func flagged(err *wire.Error) string {
+	if err.Field == "request" || strings.HasPrefix(err.Field, "request.") {
+		return ofBody("--request", err)
+	}
 	flag := map[string]string{
 		"request_id": "--id", "model": "--model", "tenant": "--tenant", "kind": "--kind", "ticket": "--ticket",
-		"input_tokens": "--input", "max_output_tokens": "--output", "request": "--request", "lease": "the lease",
+		"input_tokens": "--input", "max_output_tokens": "--output", "lease": "the lease",
 		"usage.input_tokens": "--input", "usage.output_tokens": "--output", "ttl_ms": "--ttl, in milliseconds,",
 	}[err.Field]
 	rest, ok := strings.CutPrefix(err.Message, err.Field)
@@ -52,6 +56,39 @@ func flagged(err *wire.Error) string {
 		return err.Message
 	}
 	return flag + rest
+}
+
+// unusable are the errors of a server that answers and does not let this program
+// in, which waiting mends no more than it would a wrong flag, and what does.
+var unusable = []struct {
+	err    error
+	advice string
+}{
+	{nats.ErrAuthorization, "give credentials that it knows with --creds"},
+	{nats.ErrAuthExpired, "give credentials that it knows with --creds"},
+	{nats.ErrAuthRevoked, "give credentials that it knows with --creds"},
+	{nats.ErrAccountAuthExpired, "give credentials that it knows with --creds"},
+	{nats.ErrSecureConnWanted, "it speaks no TLS, so name it with nats:// instead of tls://, or another with --url"},
+	{nats.ErrSecureConnRequired, "it wants TLS, so name it with tls://"},
+	{nats.ErrNoInfoReceived, "it is no NATS server, so name another with --url"},
+}
+
+// unconnected says why there is no connection, nil if there is one.
+func (c *connection) unconnected(err error) error {
+	for _, u := range unusable {
+		if errors.Is(err, u.err) {
+			return &exitError{exitFailed, fmt.Sprintf("what answers at %s refuses: %s; %s", c.where(), strings.TrimPrefix(u.err.Error(), "nats: "), u.advice)}
+		}
+	}
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &certificate):
+		return &exitError{exitFailed, fmt.Sprintf("what answers at %s cannot be trusted: %v; name another with --url", c.where(), certificate.Err)}
+	case errors.Is(err, client.ErrUnavailable):
+		return &exitError{exitUnavailable, fmt.Sprintf(
+			"no NATS server answers at %s; start a broker with \"quotabroker serve --tpm 450k\", or name another with --url", c.where())}
+	}
+	return err
 }
 
 // absence says why no broker answered, as far as NATS knows.

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"io"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
+	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"quotabroker/client"
@@ -59,4 +64,54 @@ func TestAbsence(t *testing.T) {
 		t.Fatal(err)
 	}
 	says("answered for pool fast in time; the broker may be frozen or busy")
+}
+
+// Who answers and does not let us in is another thing than nobody: it is said for
+// what it is, and not waited for.
+func TestUnusableServer(t *testing.T) {
+	locked, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: -1, Username: "user", Password: "secret", NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	locked.Start()
+	t.Cleanup(locked.Shutdown)
+	if !locked.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server is not ready")
+	}
+	at := locked.Addr().String()
+	for url, want := range map[string]string{
+		"nats://" + at:                  " refuses: authorization violation; give credentials that it knows with --creds\n",
+		"nats://user:wrong@" + at:       " refuses: authorization violation; give credentials that it knows with --creds\n",
+		"tls://user:secret@" + at:       " refuses: secure connection not available; it speaks no TLS, so name it with nats:// instead of tls://, or another with --url\n",
+		"nats://" + greeter(t, "SSH-2"): " refuses: protocol exception, INFO not received; it is no NATS server, so name another with --url\n",
+	} {
+		var said bytes.Buffer
+		code := run(t.Context(), []string{"run", "--url", url, "--source", "eval", "--tokens", "5", "--", "true"}, &streams{out: io.Discard, err: &said})
+		if code != exitFailed || !strings.HasPrefix(said.String(), "quotabroker: what answers at ") || !strings.HasSuffix(said.String(), want) {
+			t.Errorf("%s: got %d, %s", url, code, said.String())
+		}
+		if strings.Contains(said.String(), "secret") || strings.Contains(said.String(), "wrong") {
+			t.Errorf("the password is in %s", said.String())
+		}
+	}
+}
+
+// greeter is the address of a server that greets in a protocol of its own.
+func greeter(t *testing.T, greeting string) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte(greeting + "\r\n"))
+			_ = c.Close()
+		}
+	}()
+	return l.Addr().String()
 }

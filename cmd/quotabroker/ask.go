@@ -104,7 +104,7 @@ func (c *askCmd) answer(ctx context.Context, s *streams, req client.Request) (*c
 	wait, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	since := time.Now()
-	cl, err := c.await(wait, c.Source, n)
+	cl, err := c.await(ctx, wait, c.Source, n)
 	if err != nil {
 		return nil, client.Answer{}, err
 	}

@@ -48,7 +48,7 @@ func (c *configPrintCmd) Run(ctx context.Context, s *streams) error {
 // text be the start of a file.
 func (c *configPrintCmd) effective(ctx context.Context, s *streams) (*config.File, error) {
 	const standIn = "450k"
-	if c.File == "-" && c.TPM == "" && c.RPM == "" {
+	if c.File != "" && c.TPM == "" && c.RPM == "" {
 		return loadConfig(ctx, s, c.File)
 	}
 	f, err := c.load(c.File)

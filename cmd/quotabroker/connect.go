@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -80,6 +81,9 @@ func isNATS(address string) bool {
 	if err != nil || u.Hostname() == "" || bare && u.Port() == "" {
 		return false
 	}
+	if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {
+		return false
+	}
 	switch u.Scheme {
 	case "nats", "tls", "ws", "wss":
 		return true
@@ -123,11 +127,7 @@ func (c *connection) connect(ctx context.Context, source string, n *notice) (*cl
 	}()
 	select {
 	case r := <-done:
-		if errors.Is(r.err, client.ErrUnavailable) {
-			return nil, &exitError{exitUnavailable, fmt.Sprintf(
-				"no NATS server answers at %s; start a broker with \"quotabroker serve --tpm 450k\", or name another with --url", c.where())}
-		}
-		return r.cl, r.err
+		return r.cl, c.unconnected(r.err)
 	case <-ctx.Done():
 		go func() {
 			if r := <-done; r.cl != nil {
@@ -138,23 +138,25 @@ func (c *connection) connect(ctx context.Context, source string, n *notice) (*cl
 	}
 }
 
-// await connects like connect, and waits for a NATS server as long as ctx lasts.
-func (c *connection) await(ctx context.Context, source string, n *notice) (*client.Client, error) {
+// await connects like connect, and waits for a NATS server as long as wait lasts,
+// which ends with ctx at the latest. The first attempt may take its time: it has
+// as much where nothing is waited for.
+func (c *connection) await(ctx, wait context.Context, source string, n *notice) (*client.Client, error) {
 	const pause = 500 * time.Millisecond
-	for {
-		cl, err := c.connect(ctx, source, n)
+	for attempt := ctx; ; attempt = wait {
+		cl, err := c.connect(attempt, source, n)
 		var exit *exitError
-		if ctx.Err() == nil && (!errors.As(err, &exit) || exit.code != exitUnavailable) {
+		if err == nil || attempt.Err() == nil && (!errors.As(err, &exit) || exit.code != exitUnavailable) {
 			return cl, err
 		}
-		if ctx.Err() == nil {
+		if wait.Err() == nil {
 			n.waits()
 		}
 		select {
 		case <-time.After(pause):
-		case <-ctx.Done():
+		case <-wait.Done():
 		}
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		if errors.Is(wait.Err(), context.DeadlineExceeded) {
 			return nil, &exitError{exitUnavailable, fmt.Sprintf("no NATS server answered at %s within %s; start a broker with \"quotabroker serve --tpm 450k\", or name another with --url", c.where(), n.limit)}
 		}
 		if i := interruption(ctx); i != nil {

@@ -28,6 +28,9 @@ func (c *estimateCmd) Run(ctx context.Context, s *streams) error {
 	if len(c.Against) > 0 {
 		return c.measure(s)
 	}
+	if c.Learn {
+		return usageError("--learn is there without --against; it learns from the recorded requests that --against names")
+	}
 	if err := checkTokens("--output", c.Output); err != nil {
 		return err
 	}
@@ -45,7 +48,7 @@ func (c *estimateCmd) Run(ctx context.Context, s *streams) error {
 	}
 	reply, werr := service.NewEstimates(est, nil).Estimate(service.Job{}, &r)
 	if werr != nil {
-		return usageError("%s", flagged(werr))
+		return usageError("%s", ofBody(fileName(c.File), werr))
 	}
 	if c.Format == "json" {
 		return printJSON(s.out, &reply)

@@ -18,6 +18,7 @@ func TestIsNATS(t *testing.T) {
 		"nats://127.0.0.1:4222": true, "nats://host": true, "tls://user:pw@host:4222": true, "wss://host/nats": true,
 		"127.0.0.1:4222": true, "[::1]:4222": true, "user:pw@host:4222": true,
 		"": false, "bogus": false, ":4222": false, "host:": false, "http://x": false, "nats://": false, "nats://:4222": false, "nats://a b": false,
+		"nats://host:65535": true, "nats://host:65536": false, "host:0": false,
 	} {
 		if got := isNATS(address); got != want {
 			t.Errorf("isNATS(%q) = %v", address, got)

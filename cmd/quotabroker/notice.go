@@ -30,8 +30,8 @@ func (n *notice) waits() {
 	})
 }
 
-// granted ends the notice: from now on nothing is waited for.
-func (n *notice) granted() { n.once.Do(func() {}) }
+// ends ends the notice: from now on nothing is waited for.
+func (n *notice) ends() { n.once.Do(func() {}) }
 
 // Enabled implements slog.Handler.
 func (n *notice) Enabled(_ context.Context, l slog.Level) bool {

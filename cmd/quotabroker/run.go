@@ -45,22 +45,13 @@ func (c *runCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	wait, cancel := ctx, context.CancelFunc(func() {})
-	if c.Wait > 0 {
-		wait, cancel = context.WithTimeout(ctx, c.Wait)
+	cl, lease, err := c.acquire(ctx, s, req)
+	if cl != nil {
+		defer cl.Close()
 	}
-	defer cancel()
-	n := &notice{to: s.err, url: c.where(), limit: c.Wait}
-	cl, err := c.await(wait, c.Source, n)
 	if err != nil {
 		return gaveUp(ctx, err)
 	}
-	defer cl.Close()
-	lease, err := cl.Acquire(wait, req)
-	if err != nil {
-		return gaveUp(ctx, c.explained(ctx, cl, err))
-	}
-	n.granted()
 	settlement, code, err := c.execute(ctx, s, path, lease)
 	settle, cancel := short(context.WithoutCancel(ctx))
 	defer cancel()
@@ -74,6 +65,28 @@ func (c *runCmd) Run(ctx context.Context, s *streams) error {
 		return &exitError{code: code}
 	}
 	return nil
+}
+
+// acquire waits for a broker and for its grant, both as long as --wait allows. The
+// client is to be closed if there is one.
+func (c *runCmd) acquire(ctx context.Context, s *streams, req client.Request) (*client.Client, *client.Lease, error) {
+	wait, cancel := ctx, context.CancelFunc(func() {})
+	if c.Wait > 0 {
+		wait, cancel = context.WithTimeout(ctx, c.Wait)
+	}
+	defer cancel()
+	n := &notice{to: s.err, url: c.where(), limit: c.Wait}
+	cl, err := c.await(ctx, wait, c.Source, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	lease, err := cl.Acquire(wait, req)
+	var waited *client.NotGranted
+	if errors.As(err, &waited) && c.Wait > 0 {
+		waited.Waited = c.Wait // it ends earlier where nothing more can come until then
+	}
+	n.ends()
+	return cl, lease, c.explained(ctx, cl, err)
 }
 
 // prepare checks the command line: where the program is, and what is asked for it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -57,10 +58,14 @@ func (a *account) read(file string) (*config.File, error) {
 		limits = append(limits, classes.Limit{Metric: l.metric, Amount: n, Span: time.Minute})
 	}
 	if file != "" && len(limits) > 0 {
-		return nil, &exitError{exitUsage, "--tpm and --rpm are for a broker without a file; put the limits in " + file}
+		return nil, &exitError{exitUsage, "--tpm and --rpm are for a broker without a file; put the limits into " + fileName(file)}
 	}
 	if file != "" {
-		return config.Load(file, environ())
+		f, err := config.Load(file, environ())
+		if path := (*fs.PathError)(nil); errors.As(err, &path) {
+			return nil, usageError("--config %s cannot be read: %v", file, path.Err)
+		}
+		return f, err
 	}
 	return config.ForLimits(limits, environ())
 }

@@ -95,7 +95,7 @@ func readBody(ctx context.Context, s *streams, before, path string) ([]byte, err
 	body, err := readFile(ctx, path, s.in)
 	name := before + path
 	if path == "-" {
-		name = "standard input"
+		name = fileName(path)
 	}
 	const right = "it must be a JSON object, the request body as the provider takes it"
 	switch {
@@ -111,6 +111,19 @@ func readBody(ctx context.Context, s *streams, before, path string) ([]byte, err
 		return nil, usageError("%s is no JSON object; %s", name, right)
 	}
 	return body, nil
+}
+
+// ofBody is the sentence of an error in a request body, for what the command line
+// calls the body.
+func ofBody(name string, err *wire.Error) string {
+	rest, ok := strings.CutPrefix(err.Message, "request")
+	if !ok {
+		return err.Message
+	}
+	if rest, ok := strings.CutPrefix(rest, "."); ok { // a field of it
+		return name + ": " + rest
+	}
+	return name + rest
 }
 
 // readFile reads a file, or in where the path is "-", which may take as long as a
