@@ -100,7 +100,7 @@ func (c *askCmd) answer(ctx context.Context, s *streams, req client.Request) (*c
 	if req.Deadline > 0 {
 		limit = min(limit, req.Deadline)
 	}
-	n := &notice{to: s.err, url: c.where(), limit: limit}
+	n := c.notice(s, limit)
 	wait, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	since := time.Now()

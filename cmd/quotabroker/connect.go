@@ -138,6 +138,11 @@ func (c *connection) connect(ctx context.Context, source string, n *notice) (*cl
 	}
 }
 
+// notice says that a broker is waited for, for as long as limit, 0 for ever.
+func (c *connection) notice(s *streams, limit time.Duration) *notice {
+	return &notice{to: s.err, whose: fmt.Sprintf("pool %s at %s", c.Pool, c.where()), limit: limit}
+}
+
 // await connects like connect, and waits for a NATS server as long as wait lasts,
 // which ends with ctx at the latest. The first attempt may take its time: it has
 // as much where nothing is waited for.

@@ -14,7 +14,7 @@ import (
 // safe for concurrent use.
 type notice struct {
 	to    io.Writer
-	url   string
+	whose string        // the pool and the NATS server
 	limit time.Duration // how long it is waited for; 0 for ever
 	once  sync.Once
 }
@@ -26,7 +26,7 @@ func (n *notice) waits() {
 		if n.limit > 0 {
 			atMost = fmt.Sprintf(", %s at most", n.limit)
 		}
-		_, _ = fmt.Fprintf(n.to, "quotabroker: no broker answers at %s; waiting for one%s\n", n.url, atMost)
+		_, _ = fmt.Fprintf(n.to, "quotabroker: no broker answers for %s; waiting for one%s\n", n.whose, atMost)
 	})
 }
 

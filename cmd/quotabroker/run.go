@@ -75,7 +75,7 @@ func (c *runCmd) acquire(ctx context.Context, s *streams, req client.Request) (*
 		wait, cancel = context.WithTimeout(ctx, c.Wait)
 	}
 	defer cancel()
-	n := &notice{to: s.err, url: c.where(), limit: c.Wait}
+	n := c.notice(s, c.Wait)
 	cl, err := c.await(ctx, wait, c.Source, n)
 	if err != nil {
 		return nil, nil, err

@@ -94,13 +94,10 @@ type serveCmd struct {
 
 // Run serves until SIGTERM or an interrupt.
 func (c *serveCmd) Run(ctx context.Context, s *streams) error {
-	if c.Config == "" && c.TPM == "" && c.RPM == "" {
-		return &exitError{exitUsage, "say how large the account's quota is, with --tpm 450k or a file with --config"}
-	}
-	if c.DrainLimit < 0 {
-		return &exitError{exitUsage, fmt.Sprintf("--drain-limit is %s; it must be 0s or more, like 30s", c.DrainLimit)}
-	}
 	log := logger(c, s)
+	if err := c.check(); err != nil {
+		return c.failed(log, "the command line is wrong", err, exitUsage)
+	}
 	f, err := c.read(c.Config)
 	if err != nil {
 		return c.failed(log, "the configuration cannot be used", err, exitUsage)
@@ -115,6 +112,17 @@ func (c *serveCmd) Run(ctx context.Context, s *streams) error {
 	}
 	if err := b.wait(ctx); err != nil {
 		return c.failed(log, "the broker has ended", err, exitFailed)
+	}
+	return nil
+}
+
+// check checks the flags but for the configuration.
+func (c *serveCmd) check() error {
+	switch {
+	case c.Config == "" && c.TPM == "" && c.RPM == "":
+		return usageError("say how large the account's quota is, with --tpm 450k or a file with --config")
+	case c.DrainLimit < 0:
+		return usageError("--drain-limit is %s; it must be 0s or more, like 30s", c.DrainLimit)
 	}
 	return nil
 }
