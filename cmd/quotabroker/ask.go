@@ -166,7 +166,7 @@ func printDecision(w io.Writer, d *wire.Decision, source string) error {
 		if d.Borrowed {
 			borrowed = ", above its share: borrowed"
 		}
-		fmt.Fprintf(&b, "granted  %s  %d tokens of class %s%s\n", d.Lease, d.Cost.Tokens, d.Class, borrowed)
+		fmt.Fprintf(&b, "granted  %s  %s of class %s%s\n", d.Lease, tokens(d.Cost.Tokens), d.Class, borrowed)
 		fmt.Fprintf(&b, "         send now; then, within %s: quotabroker settle %s --source %s --input N --output N\n",
 			milliseconds(d.TTLMS), d.Lease, source)
 	case wire.Defer:
@@ -175,7 +175,7 @@ func printDecision(w io.Writer, d *wire.Decision, source string) error {
 			kind = "booked in"
 		}
 		fmt.Fprintf(&b, "deferred %s  the grant is %s %s: %s", d.Ticket, kind, tenths(d.EtaMS), causeText(d))
-		fmt.Fprintf(&b, "; number %d of class %s, %d tokens ahead\n", d.Position, d.Class, d.TokensAhead)
+		fmt.Fprintf(&b, "; number %d of class %s, %s ahead\n", d.Position, d.Class, tokens(d.TokensAhead))
 		fmt.Fprintf(&b, "         to keep the place, ask again in %s with --ticket %s; with --wait the answer is held until the grant\n",
 			tenths(d.RetryAfterMS), d.Ticket)
 	default:
@@ -186,6 +186,14 @@ func printDecision(w io.Writer, d *wire.Decision, source string) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// tokens counts them, as "1 token" or "2 tokens".
+func tokens(n int64) string {
+	if n == 1 {
+		return "1 token"
+	}
+	return fmt.Sprintf("%d tokens", n)
 }
 
 // tenths is a time to come for a person: in tenths of a second, rounded up, so

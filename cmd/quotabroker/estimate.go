@@ -53,7 +53,7 @@ func (c *estimateCmd) Run(ctx context.Context, s *streams) error {
 	if c.Format == "json" {
 		return printJSON(s.out, &reply)
 	}
-	_, err = fmt.Fprintf(s.out, "%d tokens: %d in, %d out at most (%s, %s%s)\n", reply.Cost.Tokens, reply.Cost.InputTokens,
+	_, err = fmt.Fprintf(s.out, "%s: %d in, %d out at most (%s, %s%s)\n", tokens(reply.Cost.Tokens), reply.Cost.InputTokens,
 		reply.Cost.OutputTokens, reply.Cost.Method, reply.Encoding, c.doubt(body, reply.ModelKnown))
 	return err
 }

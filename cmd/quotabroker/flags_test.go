@@ -92,6 +92,14 @@ func TestDeferral(t *testing.T) {
 	}
 }
 
+func TestTokens(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 tokens", 1: "1 token", 2: "2 tokens"} {
+		if got := tokens(n); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestLeases(t *testing.T) {
 	for want, l := range map[string]wire.LeaseStatus{
 		"0 leases": {}, "1 lease": {InFlight: 1}, "2 leases": {InFlight: 2}, "1 of 4 leases": {InFlight: 1, Concurrency: 4},

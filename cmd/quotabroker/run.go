@@ -81,12 +81,23 @@ func (c *runCmd) acquire(ctx context.Context, s *streams, req client.Request) (*
 		return nil, nil, err
 	}
 	lease, err := cl.Acquire(wait, req)
-	var waited *client.NotGranted
-	if errors.As(err, &waited) && c.Wait > 0 {
-		waited.Waited = c.Wait // it ends earlier where nothing more can come until then
-	}
 	n.ends()
-	return cl, lease, c.explained(ctx, cl, err)
+	return cl, lease, c.explained(ctx, cl, c.inVain(err))
+}
+
+// inVain says an end that --wait has made in its terms. It comes early where
+// nothing more can come within that: "not granted within 0s" would be odd.
+func (c *runCmd) inVain(err error) error {
+	var waited *client.NotGranted
+	var refused *client.Refused
+	switch {
+	case c.Wait == 0:
+	case errors.As(err, &waited):
+		waited.Waited = c.Wait
+	case errors.As(err, &refused) && refused.Cause == wire.CauseDeadline: // the client made one of --wait
+		return &exitError{exitNotGranted, fmt.Sprintf("not granted within %s: it would take about %s", c.Wait, tenths(refused.RetryAfter.Milliseconds()))}
+	}
+	return err
 }
 
 // prepare checks the command line: where the program is, and what is asked for it.

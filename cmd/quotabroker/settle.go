@@ -55,7 +55,7 @@ func (c *settleCmd) Run(ctx context.Context, s *streams) error {
 	if r.Late {
 		late = ", late: the lease had ended before"
 	}
-	_, _ = fmt.Fprintf(s.out, "settled  %s  %d tokens charged, %+d against the estimate%s\n", r.Lease, r.Charged.Tokens, r.DeltaTokens, late)
+	_, _ = fmt.Fprintf(s.out, "settled  %s  %s charged, %+d against the estimate%s\n", r.Lease, tokens(r.Charged.Tokens), r.DeltaTokens, late)
 	return nil
 }
 

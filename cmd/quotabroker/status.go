@@ -119,7 +119,7 @@ func printStatus(w io.Writer, st *wire.Status) {
 		_, _ = fmt.Fprintln(w, "\nlargest tenants of the last minutes")
 		t := table(w)
 		for _, tn := range st.Tenants[:min(len(st.Tenants), 10)] {
-			_, _ = fmt.Fprintf(t, "  %s\t%q\t%d tokens\t%d in flight\t\n", tn.Source, tn.Tenant, tn.Tokens, tn.LeasesInFlight)
+			_, _ = fmt.Fprintf(t, "  %s\t%q\t%s\t%d in flight\t\n", tn.Source, tn.Tenant, tokens(tn.Tokens), tn.LeasesInFlight)
 		}
 		_ = t.Flush()
 	}
