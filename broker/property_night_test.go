@@ -14,9 +14,6 @@ import (
 // as the whole quota carries. Interactive waits for nothing where its share
 // suffices, the quota is used, and what a deferral promised comes true.
 func TestNight(t *testing.T) {
-	if testing.Short() {
-		t.Skip("six nights take a minute under the race detector, and one says too little")
-	}
 	for _, tc := range []struct {
 		name string
 		hold time.Duration
@@ -117,7 +114,7 @@ func playNight(t *testing.T, seed uint64, hold time.Duration) *night {
 }
 
 // arrive lets calls of a source come independently of each other, as many as the
-// load says.
+// load says, which is 1 at most: candidates for all of the quota, thinned out.
 func arrive(l *loop, source string, median float64, load func(time.Duration) float64, hold time.Duration) {
 	const mean = 1.377 // of the lognormal law, over its median
 	w := &worker{
@@ -125,13 +122,13 @@ func arrive(l *loop, source string, median float64, load func(time.Duration) flo
 		size:    func() int64 { return l.lognormal(median, 0.8, 100, 30_000) },
 		service: func() time.Duration { return time.Duration(l.ExpFloat64() * float64(2*time.Second)) },
 	}
-	const step = 10 * time.Millisecond
+	gap := median * mean / nightQuota * float64(time.Minute)
 	var next func()
 	next = func() {
-		if l.Float64() < load(l.now)*nightQuota/(median*mean)*step.Minutes() {
+		if l.Float64() < load(l.now) {
 			w.start()
 		}
-		l.in(step, next)
+		l.in(time.Duration(l.ExpFloat64()*gap), next)
 	}
 	l.in(0, next)
 }

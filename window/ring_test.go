@@ -105,7 +105,7 @@ func TestRingAgainstList(t *testing.T) {
 			},
 			"refund": func(t *rapid.T) {
 				if len(naive.list) == 0 {
-					t.Skip("nothing charged")
+					return // there is nothing to give back
 				}
 				c := naive.list[rapid.IntRange(0, len(naive.list)-1).Draw(t, "which")]
 				n := amount.Draw(t, "n")

@@ -24,7 +24,7 @@ func TestSparseAgainstList(t *testing.T) {
 			},
 			"refund": func(t *rapid.T) {
 				if len(naive.list) == 0 {
-					t.Skip("nothing charged")
+					return // there is nothing to give back
 				}
 				c := naive.list[rapid.IntRange(0, len(naive.list)-1).Draw(t, "which")]
 				n := rapid.Int64Range(0, 1e12).Draw(t, "n")

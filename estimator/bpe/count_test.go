@@ -33,25 +33,6 @@ func TestEveryTokenIsOne(t *testing.T) {
 	}
 }
 
-// TestNoAllocations: once the scratch memory has grown, whatever the text.
-func TestNoAllocations(t *testing.T) {
-	if underRace {
-		t.Skip("the race detector lets the pool forget")
-	}
-	texts := hostile(20_000)
-	for _, k := range kindsOfText(t) {
-		texts[k.name] = k.text
-	}
-	for name, text := range texts {
-		for _, e := range encodings() {
-			b := []byte(text)
-			if got := testing.AllocsPerRun(5, func() { e.vocabulary.Count(b) }); got != 0 {
-				t.Errorf("%s %s: %v allocations", e.name, name, got)
-			}
-		}
-	}
-}
-
 // TestWorkIsLinear: sixteen times the text is at most twenty times the work, if
 // every level of the tree takes its part; and no piece is more work than foretold.
 func TestWorkIsLinear(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	_ "time/tzdata" // the machine need not have any
 
 	"quotabroker/internal/provider"
 )
@@ -155,7 +156,7 @@ func TestStatusOfAnErrorInAStream(t *testing.T) {
 func TestHoldUntilMidnightPacific(t *testing.T) {
 	zone, err := time.LoadLocation("America/Los_Angeles")
 	if err != nil {
-		t.Skip("no time zones here:", err)
+		t.Fatal(err)
 	}
 	body := []byte(gemini("", "GenerateRequestsPerDayPerProject", "50", "32s"))
 	for now := time.Date(2025, 12, 30, 0, 7, 0, 0, time.UTC); now.Year() < 2029; now = now.Add(5 * time.Hour) {
