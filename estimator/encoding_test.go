@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"quotabroker/internal/testlines"
 )
 
 func newEstimator(tb testing.TB, change func(*Options)) *Estimator {
@@ -39,10 +41,10 @@ func TestEncodingNames(t *testing.T) {
 // TestVectors: the counts of other tokenizers' own tests, all exact.
 func TestVectors(t *testing.T) {
 	e := newEstimator(t, nil)
-	vectors := readLines[struct {
+	vectors := testlines.Read[struct {
 		Encoding, Text string
 		Tokens         int64
-	}](t, "encodings.jsonl")
+	}](t, "../testdata/estimator/encodings.jsonl")
 	for _, v := range vectors {
 		enc, ok := ParseEncoding(v.Encoding)
 		if !ok {

@@ -1,16 +1,14 @@
 package estimator
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
+
+	"quotabroker/internal/testlines"
 )
 
 type sampleText struct {
@@ -34,23 +32,8 @@ func (v *vocabulary) featuresOf(text string) (f features) {
 	return f
 }
 
-func loadTexts(tb testing.TB) []sampleText { return readLines[sampleText](tb, "texts.jsonl") }
-
-// readLines decodes a JSONL file of the test data.
-func readLines[T any](tb testing.TB, name string) (records []T) {
-	tb.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "testdata", "estimator", name))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for line := range bytes.SplitSeq(bytes.TrimSpace(data), []byte("\n")) {
-		var rec T
-		if err := json.Unmarshal(line, &rec); err != nil {
-			tb.Fatalf("%s: %v", name, err)
-		}
-		records = append(records, rec)
-	}
-	return records
+func loadTexts(tb testing.TB) []sampleText {
+	return testlines.Read[sampleText](tb, "../testdata/estimator/texts.jsonl")
 }
 
 // spread is the distribution of relative errors, in per cent.

@@ -3,6 +3,8 @@ package estimator
 import (
 	"encoding/json"
 	"testing"
+
+	"quotabroker/internal/testlines"
 )
 
 // recorded is a request as it was sent, and the input tokens its provider
@@ -37,7 +39,7 @@ func TestRecordedUsage(t *testing.T) {
 		nearest, under float64
 	}
 	tallies := map[string]*tally{}
-	for _, r := range readLines[recorded](t, "usage.jsonl") {
+	for _, r := range testlines.Read[recorded](t, "../testdata/estimator/usage.jsonl") {
 		res, err := e.Estimate(Input{Model: r.Model, Body: r.Request})
 		if err != nil {
 			t.Errorf("%s: %v: %.200s", r.Set, err, r.Request)

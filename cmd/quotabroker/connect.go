@@ -173,6 +173,20 @@ func (c *connection) await(ctx, wait context.Context, source string, n *notice) 
 	}
 }
 
+// call connects on behalf of a source and lets f speak to the broker, for as long as
+// a person waits.
+func call[T any](ctx context.Context, c *connection, source string, f func(context.Context, *client.Client) (T, error)) (answer T, err error) {
+	cl, err := c.connect(ctx, source, nil)
+	if err != nil {
+		return answer, err
+	}
+	defer cl.Close()
+	ctx, cancel := short(ctx)
+	defer cancel()
+	answer, err = f(ctx, cl)
+	return answer, c.explained(ctx, cl, err)
+}
+
 // short bounds what a person waits for.
 func short(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, 5*time.Second)

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"quotabroker/client"
+	"quotabroker/wire"
 )
 
 type explainCmd struct {
@@ -17,16 +20,11 @@ func (c *explainCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	cl, err := c.connect(ctx, c.Source, nil)
+	e, err := call(ctx, &c.connection, c.Source, func(ctx context.Context, cl *client.Client) (wire.Explanation, error) {
+		return cl.Explain(ctx, req)
+	})
 	if err != nil {
 		return err
-	}
-	defer cl.Close()
-	ctx, cancel := short(ctx)
-	defer cancel()
-	e, err := cl.Explain(ctx, req)
-	if err != nil {
-		return c.explained(ctx, cl, err)
 	}
 	if c.Format == "json" {
 		return printJSON(s.out, &e)

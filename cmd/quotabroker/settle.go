@@ -34,19 +34,14 @@ func (c *settleCmd) Run(ctx context.Context, s *streams) error {
 	if st.Usage, err = c.usage(); err != nil {
 		return err
 	}
-	cl, err := c.connect(ctx, c.Source, nil)
+	r, err := call(ctx, &c.connection, c.Source, func(ctx context.Context, cl *client.Client) (wire.SettleReply, error) {
+		if err := c.unserved(ctx, cl); err != nil {
+			return wire.SettleReply{}, err
+		}
+		return cl.Settle(ctx, id, st)
+	})
 	if err != nil {
 		return err
-	}
-	defer cl.Close()
-	ctx, cancel := short(ctx)
-	defer cancel()
-	if err := c.unserved(ctx, cl); err != nil {
-		return err
-	}
-	r, err := cl.Settle(ctx, id, st)
-	if err != nil {
-		return c.explained(ctx, cl, err)
 	}
 	if c.Format == "json" {
 		return printJSON(s.out, &r)

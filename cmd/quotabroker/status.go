@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"quotabroker/client"
 	"quotabroker/wire"
 )
 
@@ -20,16 +21,11 @@ type statusCmd struct {
 
 // Run prints the pool's snapshot.
 func (c *statusCmd) Run(ctx context.Context, s *streams) error {
-	cl, err := c.connect(ctx, c.Source, nil)
+	st, err := call(ctx, &c.connection, c.Source, func(ctx context.Context, cl *client.Client) (wire.Status, error) {
+		return cl.Status(ctx)
+	})
 	if err != nil {
 		return err
-	}
-	defer cl.Close()
-	ctx, cancel := short(ctx)
-	defer cancel()
-	st, err := cl.Status(ctx)
-	if err != nil {
-		return c.explained(ctx, cl, err)
 	}
 	if c.Format == "json" {
 		return printJSON(s.out, &st)

@@ -162,6 +162,9 @@ func (r *report) checkPool(f *File, p *Pool) {
 	if p.Profile != ProfileGeneric {
 		r.warn(at+".profile", "profile %s is charged as generic in this version: input plus output, settled both ways", p.Profile)
 	}
+	if len(p.Models) > 0 {
+		r.warn(at+".models", "models is not used by this version: every ask names its pool")
+	}
 	for _, tenant := range sortedKeys(p.Tenants) {
 		if len(tenant) > wire.MaxTextBytes {
 			r.badPath(join(at+".tenants", tenant), "the name of a tenant has %d bytes; it may have at most %d", len(tenant), wire.MaxTextBytes)

@@ -95,6 +95,7 @@ func TestFullSample(t *testing.T) {
 	}
 	want := []string{
 		"nats.store_dir is not used: this version keeps everything in memory, so a restart begins with an empty window",
+		"models is not used by this version: every ask names its pool",
 		"profile openai is charged as generic in this version: input plus output, settled both ways",
 		"gateway is not in this version; the section is ignored",
 	}

@@ -10,27 +10,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"quotabroker/internal/testlines"
 )
 
 const recordings = "../../testdata/headers/"
-
-// readLines decodes a file of one JSON value a line.
-func readLines[T any](t *testing.T, name string) []T {
-	t.Helper()
-	data, err := os.ReadFile(recordings + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []T
-	for line := range bytes.Lines(data) {
-		var v T
-		if err := json.Unmarshal(line, &v); err != nil {
-			t.Fatalf("%s:%d: %v", name, len(all)+1, err)
-		}
-		all = append(all, v)
-	}
-	return all
-}
 
 // TestRecordedRefusals makes the meter refuse what a recorded body says was refused,
 // and expects that body, byte for byte of its sentence.
@@ -46,7 +30,7 @@ func TestRecordedRefusals(t *testing.T) {
 		}
 	}
 	compared := 0
-	for _, r := range readLines[recorded](t, "errors_429.jsonl") {
+	for _, r := range testlines.Read[recorded](t, recordings+"errors_429.jsonl") {
 		if r.Body == nil {
 			continue
 		}
@@ -129,7 +113,7 @@ func TestRecordedResets(t *testing.T) {
 		Headers     map[string]string
 	}
 	compared := 0
-	for _, r := range readLines[recorded](t, "openai.jsonl") {
+	for _, r := range testlines.Read[recorded](t, recordings+"openai.jsonl") {
 		for _, metric := range []Metric{Tokens, Requests} {
 			limit, err := strconv.ParseInt(r.Headers["x-ratelimit-limit-"+string(metric)], 10, 64)
 			if err != nil {

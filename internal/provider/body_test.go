@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"quotabroker/internal/provider"
+	"quotabroker/internal/testlines"
 	"quotabroker/wire"
 )
 
@@ -121,7 +122,7 @@ func TestRecordedUsage(t *testing.T) {
 		Usage    json.RawMessage `json:"usage"`
 	}
 	var b strings.Builder
-	for i, r := range lines[report](t, "usage/usage.jsonl") {
+	for i, r := range testlines.Read[report](t, testdata("usage/usage.jsonl")) {
 		body := `{"usage":` + string(r.Usage) + `}`
 		if strings.Contains(r.API, "enerateContent") {
 			body = `{"usageMetadata":` + string(r.Usage) + `}`

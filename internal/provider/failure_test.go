@@ -8,6 +8,7 @@ import (
 	_ "time/tzdata" // the machine need not have any
 
 	"quotabroker/internal/provider"
+	"quotabroker/internal/testlines"
 )
 
 // openai is an error of OpenAI's with this sentence.
@@ -173,7 +174,7 @@ func TestRecordedErrors(t *testing.T) {
 	var b strings.Builder
 	for _, file := range []string{"headers/errors_429.jsonl", "headers/errors.jsonl"} {
 		fmt.Fprintf(&b, "# %s\n", file)
-		for i, e := range lines[exchange](t, file) {
+		for i, e := range testlines.Read[exchange](t, testdata(file)) {
 			got := provider.Error(arrival, e.Status, e.header(), e.Body)
 			fmt.Fprintf(&b, "%d %s %d %s %s\n", i+1, e.Provider, e.Status, kinds[got.Kind], state(t, got.State))
 		}

@@ -1,8 +1,6 @@
 package provider_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -16,24 +14,6 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // arrival is when the responses without a date arrive.
 var arrival = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-
-// lines reads a file of testdata, one JSON value a line.
-func lines[T any](t testing.TB, name string) []T {
-	t.Helper()
-	data, err := os.ReadFile(testdata(name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []T
-	for line := range bytes.Lines(data) {
-		var v T
-		if err := json.Unmarshal(line, &v); err != nil {
-			t.Fatalf("%s: line %d: %v", name, len(all)+1, err)
-		}
-		all = append(all, v)
-	}
-	return all
-}
 
 func testdata(name string) string { return filepath.Join("..", "..", "testdata", name) }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"quotabroker/internal/provider"
+	"quotabroker/internal/testlines"
 	"quotabroker/wire"
 )
 
@@ -17,7 +18,7 @@ func FuzzHeaders(f *testing.F) {
 	f.Add(503, int64(-1), "date: Mon, 04 May 2026 12:00:00 GMT\nretry-after: Mon, 04 May 2026 12:00:07 GMT")
 	f.Add(200, int64(1_777_896_000), "anthropic-ratelimit-tokens-remaining: 5\nanthropic-ratelimit-tokens-reset: 2026-05-04T12:34:56Z")
 	f.Add(429, int64(1_777_896_000), "x-ratelimit-remaining: 0\nx-ratelimit-reset: 1788220800000\nratelimitbysize-reset: 1e9")
-	for _, e := range lines[exchange](f, "headers/providers.jsonl") {
+	for _, e := range testlines.Read[exchange](f, testdata("headers/providers.jsonl")) {
 		var text string
 		for name, value := range e.Headers {
 			text += name + ": " + value + "\n"
@@ -31,7 +32,7 @@ func FuzzHeaders(f *testing.F) {
 }
 
 func FuzzError(f *testing.F) {
-	for _, e := range lines[exchange](f, "headers/errors.jsonl") {
+	for _, e := range testlines.Read[exchange](f, testdata("headers/errors.jsonl")) {
 		f.Add(e.Status, arrival.Unix(), string(e.Body))
 	}
 	f.Add(429, int64(0), gemini("Please retry in 3s", "GenerateRequestsPerDayPerProject", "50", "32s"))
@@ -52,7 +53,7 @@ func FuzzBody(f *testing.F) {
 	type report struct {
 		Usage json.RawMessage `json:"usage"`
 	}
-	for _, r := range lines[report](f, "usage/usage.jsonl") {
+	for _, r := range testlines.Read[report](f, testdata("usage/usage.jsonl")) {
 		f.Add([]byte(`{"usage":` + string(r.Usage) + `}`))
 	}
 	f.Add([]byte(`[{"usageMetadata":{"promptTokenCount":15,"candidatesTokenCount":4},"candidates":[{"finishReason":"STOP"}]}]`))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"quotabroker/internal/provider"
+	"quotabroker/internal/testlines"
 	"quotabroker/wire"
 )
 
@@ -284,7 +285,7 @@ func TestRecordedHeaders(t *testing.T) {
 	var b strings.Builder
 	for _, file := range []string{"headers/openai.jsonl", "headers/providers.jsonl"} {
 		fmt.Fprintf(&b, "# %s\n", file)
-		for i, e := range lines[exchange](t, file) {
+		for i, e := range testlines.Read[exchange](t, testdata(file)) {
 			got := provider.Headers(arrival, e.Status, e.header())
 			fmt.Fprintf(&b, "%d %s %d %s\n", i+1, e.Provider, e.Status, state(t, got))
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"quotabroker/internal/provider"
+	"quotabroker/internal/testlines"
 )
 
 // told reads a stream in pieces of n bytes.
@@ -97,7 +98,7 @@ func recordings(t testing.TB) (names, texts []string) {
 	type recording struct {
 		File string `json:"file"`
 	}
-	for _, r := range lines[recording](t, "streams/index.jsonl") {
+	for _, r := range testlines.Read[recording](t, testdata("streams/index.jsonl")) {
 		text, err := os.ReadFile(testdata("streams/" + r.File))
 		if err != nil {
 			t.Fatal(err)
