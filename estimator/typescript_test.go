@@ -7,10 +7,10 @@ func TestTypescript(t *testing.T) {
 	const list = `[
 		{"type":"function","function":{"name":"get_current_weather","description":"Get the current weather","parameters":{
 			"type":"object","required":["location","when"],"properties":{
-				"location":{"type":"string","description":"The city and state, e.g. San Francisco, CA"},
-				"unit":{"type":"string","enum":["celsius","fahrenheit"]},
+				"location":{"type":"string","title":"Location","description":"The city and state, e.g. San Francisco, CA"},
+				"unit":{"type":"string","enum":["celsius","fahrenheit"],"default":"celsius"},
 				"when":{"type":["string","null"],"description":""},
-				"days":{"type":"integer"},
+				"days":{"type":"integer","default":null},
 				"at":{"anyOf":[{"type":"number"},{"type":"array","items":{"type":"boolean"}},true]},
 				"list":{"type":"array"},
 				"more":{"type":"object","required":[1],"properties":{"deep":{"type":"object"},"odd":{}}},
@@ -21,11 +21,12 @@ func TestTypescript(t *testing.T) {
 
 // Get the current weather
 type get_current_weather = (_: {
+// Location
 // The city and state, e.g. San Francisco, CA
 location: string,
-unit?: "celsius" | "fahrenheit",
+unit?: "celsius" | "fahrenheit", // default: "celsius"
 when: string | null,
-days?: number,
+days?: number, // default: null
 at?: number | boolean[] | any,
 list?: any[],
 more?: {
