@@ -402,3 +402,29 @@ func TestOptionsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// OnAbsence hears of each absence once, however often it is asked in vain.
+func TestOnAbsence(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		var heard []error
+		c := w.client(func(o *client.Options) { o.OnAbsence = func(err error) { heard = append(heard, err) } })
+		defer c.Close()
+		for absence := range 2 {
+			w.broker.leave()
+			for range 3 {
+				if _, err := c.Try(t.Context(), smallRequest); !errors.Is(err, client.ErrUnavailable) {
+					t.Errorf("Try: %v", err)
+				}
+			}
+			if len(heard) != absence+1 || !errors.Is(heard[absence], client.ErrUnavailable) {
+				t.Errorf("after %d absences it heard %v", absence+1, heard)
+			}
+			w.broker.serve()
+			a, err := c.Try(t.Context(), smallRequest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.Lease.Close()
+		}
+	})
+}

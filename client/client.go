@@ -185,6 +185,9 @@ func (c *Client) exchange(ctx context.Context, verb wire.Verb, payload []byte, t
 	case errors.Is(err, ErrUnavailable):
 		if !c.away.Swap(true) {
 			c.opts.Logger.Warn("the broker does not answer", "error", err, "pool", c.opts.Pool)
+			if c.opts.OnAbsence != nil {
+				c.opts.OnAbsence(err)
+			}
 		}
 	case msg != nil && c.away.Load() && c.away.Swap(false):
 		c.opts.Logger.Info("the broker answers again", "pool", c.opts.Pool)

@@ -45,6 +45,12 @@ type Options struct {
 	// value is Stop: send nothing.
 	OnBrokerLoss LossPolicy
 
+	// OnAbsence is called when the broker is found to be away, once until it answers
+	// again: to tell a person that it is waited for, say. It is called from the
+	// goroutine that asked, or that renews a lease, and should be quick. nil: nobody
+	// is told.
+	OnAbsence func(error)
+
 	// LocalEstimate says how many tokens, input and output together, a request
 	// counts for against SafeRate. The default counts one token per byte of the
 	// body, which errs high for text, plus the request's output limit, or 4096

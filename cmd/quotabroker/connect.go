@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"strconv"
 	"strings"
@@ -115,7 +114,9 @@ func (c *connection) connect(ctx context.Context, source string, n *notice) (*cl
 	if err != nil {
 		return nil, err
 	}
-	opts.Logger = slog.New(n)
+	if n != nil {
+		opts.OnAbsence = func(error) { n.waits() }
+	}
 	type result struct {
 		cl  *client.Client
 		err error

@@ -1,17 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"sync"
 	"time"
 )
 
-// notice tells a person, once, that a broker is waited for. It is the client's
-// logger, who notices that a broker has gone. A nil notice says nothing. It is
-// safe for concurrent use.
+// notice tells a person, once, that a broker is waited for. It is safe for concurrent
+// use.
 type notice struct {
 	to    io.Writer
 	whose string        // the pool and the NATS server
@@ -32,22 +29,3 @@ func (n *notice) waits() {
 
 // ends ends the notice: from now on nothing is waited for.
 func (n *notice) ends() { n.once.Do(func() {}) }
-
-// Enabled implements slog.Handler.
-func (n *notice) Enabled(_ context.Context, l slog.Level) bool {
-	return n != nil && l >= slog.LevelWarn
-}
-
-// Handle implements slog.Handler.
-func (n *notice) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "the broker does not answer" {
-		n.waits()
-	}
-	return nil
-}
-
-// WithAttrs implements slog.Handler.
-func (n *notice) WithAttrs([]slog.Attr) slog.Handler { return n }
-
-// WithGroup implements slog.Handler.
-func (n *notice) WithGroup(string) slog.Handler { return n }
