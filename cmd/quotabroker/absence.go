@@ -33,6 +33,8 @@ func (c *connection) explained(ctx context.Context, cl *client.Client, err error
 		return &exitError{exitUnavailable, c.absence(cl, err)}
 	case errors.As(err, &bad) && bad.Code == wire.CodeBadRequest:
 		return usageError("%s", flagged(bad))
+	case bad != nil: // what is left is the code, for programs
+		return &exitError{exitFailed, bad.Message}
 	}
 	return err
 }

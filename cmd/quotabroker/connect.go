@@ -26,7 +26,7 @@ type connection struct {
 // asker is a connection on behalf of a source.
 type asker struct {
 	connection
-	Source string `required:"" env:"QUOTABROKER_SOURCE" help:"Where this work enters; its class follows from it."`
+	Source string `env:"QUOTABROKER_SOURCE" help:"Where this work enters, like eval; its class follows from it. Required."`
 }
 
 // options checks the flags and makes the client's options of them.
@@ -34,6 +34,8 @@ func (c *connection) options(source string) (client.Options, error) {
 	const names = "it must be 1 to 32 of A-Z a-z 0-9 _ -"
 	o := client.Options{URL: c.URL, Source: source, Pool: c.Pool, Prefix: c.Prefix}
 	switch {
+	case source == "":
+		return o, usageError("--source is missing; name where the work enters, like --source eval, or set QUOTABROKER_SOURCE")
 	case !wire.ValidName(source):
 		return o, usageError("--source is %q; %s", source, names)
 	case !wire.ValidName(c.Pool):

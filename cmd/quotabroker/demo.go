@@ -16,7 +16,7 @@ type demoCmd struct {
 	Fixtures int     `default:"4000" help:"Fixtures of the nightly evaluation, 1 to 100000."`
 	Workers  int     `default:"50" help:"Workers of the evaluation, 1 to 2000."`
 	TPM      string  `name:"tpm" default:"900k" help:"The account's tokens per minute, 100k or more."`
-	Only     string  `enum:",with,without" default:"" help:"Play the night only with, or only without the broker."`
+	Only     string  `enum:"with,without,both" default:"both" help:"Play the night with the broker, without, or both ways."`
 	Format   string  `name:"format" short:"o" enum:"text,json" default:"text" help:"text or json."`
 }
 
@@ -54,6 +54,9 @@ func (c *demoCmd) options(s *streams) (demo.Options, error) {
 	o := demo.Options{
 		Speed: c.Speed, Fixtures: c.Fixtures, Workers: c.Workers, TPM: tpm, Only: c.Only,
 		Progress: s.err, Rewrite: s.terminal,
+	}
+	if c.Only == "both" {
+		o.Only = ""
 	}
 	if err := o.Check(); err != nil {
 		return demo.Options{}, &exitError{exitUsage, "--" + err.Error()}
